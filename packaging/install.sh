@@ -48,10 +48,11 @@ if [ ! -x .venv/bin/pip ] || { [ "$installed" != "$lock_sum" ] && [ "$installed"
   echo "$lock_sum" >.venv/lock.sha256
   rm -f .venv/core.sha256
 fi
-core_sum=$(cat libses/core/python/pyproject.toml libses/core/python/hatch_build.py libses/core/*.[ch] libses/state/* libses/include/ses/{core,limits}.h \
+core_sum=$(cat libses/{core,state}/python/{pyproject.toml,hatch_build.py} libses/core/*.[ch] libses/state/*.{c,cpp,h} libses/include/ses/{core,limits}.h \
   | sha256sum | cut -d' ' -f1)
 if [ "$(cat .venv/core.sha256 2>/dev/null)" != "$core_sum" ]; then
   echo "Compiling the decision core and the state of the service for Python"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -e libses/core/python
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
+    -e libses/core/python -e libses/state/python
   echo "$core_sum" >.venv/core.sha256
 fi

@@ -9,11 +9,11 @@ compile() {
   .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-package qstorman-client --no-header --no-strip-extras "$@"
 }
 compile --group pyproject.toml:dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
-  webface/pyproject.toml libses/python/pyproject.toml ses-service/listen/pyproject.toml ses-service/client/pyproject.toml libses/core/python/pyproject.toml benchmarks/simulate/pyproject.toml benchmarks/experiment/pyproject.toml -o requirements.lock
+  webface/pyproject.toml libses/python/pyproject.toml ses-service/listen/pyproject.toml ses-service/client/pyproject.toml libses/{core,state}/python/pyproject.toml benchmarks/simulate/pyproject.toml benchmarks/experiment/pyproject.toml -o requirements.lock
 compile --group pyproject.toml:build ses-service/pyproject.toml smed-monitor/pyproject.toml webface/pyproject.toml \
-  libses/python/pyproject.toml ses-service/listen/pyproject.toml ses-service/client/pyproject.toml libses/core/python/pyproject.toml -c requirements.lock -o packaging/demo.lock
+  libses/python/pyproject.toml ses-service/listen/pyproject.toml ses-service/client/pyproject.toml libses/{core,state}/python/pyproject.toml -c requirements.lock -o packaging/demo.lock
 for part in ses-service smed-monitor webface; do
   sources=("$part/pyproject.toml" ses-service/listen/pyproject.toml ses-service/client/pyproject.toml)
-  [ "$part" != ses-service ] || sources+=(libses/core/python/pyproject.toml)
+  [ "$part" != ses-service ] || sources+=(libses/{core,state}/python/pyproject.toml)
   compile "${sources[@]}" --all-extras -c requirements.lock -o "$part/requirements.lock"
 done

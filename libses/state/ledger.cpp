@@ -12,10 +12,6 @@ constexpr std::size_t dropped_at_once =
     16; /* so that no end waits for the many that were kept meanwhile */
 constexpr std::size_t most_to_learn = 20'000, most_to_judge = 100'000;
 
-bool may_return(const std::optional<EndReason> &reason) {
-  return reason == EndReason::expired || reason == EndReason::lost || reason == EndReason::silent;
-}
-
 std::string named(Id id) { return "placement " + text_of(id); }
 
 void refuse_strangers(const Placement &placement, const Text &user, const Text &node) {

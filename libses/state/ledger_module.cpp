@@ -372,15 +372,7 @@ void bind_ledger(py::module_ &module) {
              }
              return taken;
            })
-      .def("take_to_judge",
-           [](Ledger &ledger, std::size_t limit) {
-             py::list taken;
-             for (; limit > 0 && !ledger.to_judge.empty(); limit--) {
-               taken.append(ledger.to_judge.front());
-               ledger.to_judge.pop_front();
-             }
-             return taken;
-           })
+      .def("count_to_judge", [](const Ledger &ledger) { return ledger.to_judge.size(); })
       .def("note_peer",
            [](Ledger &ledger, const std::string &id, bool is_there) {
              if (is_there)

@@ -1,9 +1,10 @@
-/* The module `ses_core._state`: the state of the service for Python. */
+/* The module `ses_state._state`: the state of the service for Python. */
 #include "arrays.h"
 #include "decode.h"
 #include "ledger_module.h"
 #include "pattern.h"
 #include "placement.h"
+#include "verdict_module.h"
 
 namespace {
 
@@ -30,6 +31,7 @@ PYBIND11_MODULE(_state, module) {
   bind_placement(module);
   bind_arrays(module);
   bind_ledger(module);
+  bind_verdicts(module);
   module.def("decode", &decoded);
   module.def("pattern_of", [](py::handle path) {
     std::string text;

@@ -316,6 +316,9 @@ void bind_placement(py::module_ &module) {
       names[at] = out(one.elements[at]->id);
     return names;
   });
+  bound.def_property_readonly("node", [](const Placement &one) { return out(one.subject->node); });
+  bound.def_property_readonly("is_judged",
+                              [](const Placement &one) { return one.file_verdict != nullptr; });
   bound.def("replaced", &replaced);
   bound.def("__eq__", &equal, py::is_operator());
   bound.def("__repr__", &shown);
@@ -326,6 +329,10 @@ void bind_placement(py::module_ &module) {
   bound.attr("__match_args__") = names;
   module.def("placement_row", &placement_row);
   module.def("file_row", &file_row);
+  module.def("notification_of", [](const Placement &one, double now) {
+    auto [which, text] = notification_of(one, now);
+    return py::make_tuple(static_cast<int>(which), out(text));
+  });
   module.def("detail_body", [](const Placement &one) { return py::bytes(detail_body(one)); });
 }
 

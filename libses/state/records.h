@@ -197,6 +197,11 @@ struct Placement {
 using PlacementPtr =
     std::shared_ptr<Placement>; /* changed only by who made it, before others have it */
 
+/* Whether a placement that ended like this may be found open again. */
+inline bool may_return(const std::optional<EndReason> &reason) {
+  return reason == EndReason::expired || reason == EndReason::lost || reason == EndReason::silent;
+}
+
 constexpr double forever = std::numeric_limits<double>::infinity();
 
 } // namespace ses::state

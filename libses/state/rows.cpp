@@ -3,6 +3,7 @@
 
 #include "json.h"
 
+#include <cstdio>
 #include <stdexcept>
 #include <zlib.h>
 
@@ -47,6 +48,29 @@ std::string notes_text(const Placement &placement) {
   if (placement.why && placement.why_notes)
     add(placement.why->notes);
   return out += ']';
+}
+
+std::pair<Notified, std::string> notification_of(const Placement &placement, double now) {
+  constexpr std::size_t max_elements = 2000; /* bytes of JSON */
+  std::string id = '"' + text_of(placement.id) + '"';
+  if (placement.ended)
+    return {may_return(placement.end_reason) ? Notified::lapsed : Notified::ended, id};
+  if (placement.idle)
+    return {Notified::idle, id};
+  std::string elements;
+  for (const auto &element : placement.elements) {
+    elements += ',';
+    json::text(elements, element->id);
+  }
+  char numbers[400];
+  int written = std::snprintf(numbers, sizeof numbers, ",%.3f,", now - placement.began());
+  if (placement.expected_bytes)
+    std::snprintf(numbers + written, sizeof numbers - static_cast<std::size_t>(written), "%.0f",
+                  *placement.expected_bytes);
+  std::string text = '[' + id + numbers + (placement.expected_bytes ? "" : "null");
+  if (elements.size() <= max_elements)
+    text += elements;
+  return {Notified::opened, text += ']'};
 }
 
 namespace {

@@ -11,6 +11,11 @@ std::string elements_text(const Placement &placement);
 std::string predicted_text(const Placement &placement);
 std::string notes_text(const Placement &placement);
 
+/* What other services are notified of: whether it opened, is idle, was ended by its node, or
+ * otherwise; and JSON that says so.  One on too many elements to be named has none. */
+enum class Notified : std::uint8_t { opened, idle, ended, lapsed };
+std::pair<Notified, std::string> notification_of(const Placement &placement, double now);
+
 /* JSON of all that is known of a file that ended, compressed as zlib.decompress() takes it. */
 std::string detail_body(const Placement &placement);
 

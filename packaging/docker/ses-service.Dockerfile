@@ -19,7 +19,7 @@ COPY libses/core libses/core
 COPY libses/state libses/state
 COPY libses/include libses/include
 RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels \
-    ./ses-service ./ses-service/listen ./ses-service/client ./libses/core/python \
+    ./ses-service ./ses-service/listen ./ses-service/client ./libses/core/python ./libses/state/python \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

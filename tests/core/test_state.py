@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
-from ses_core._state import Counter, Files, decode
 from ses_service.api.schemas.nodes import AnnouncementIn, FileEnded, FileOpened
+from ses_state._state import Counter, Files, decode
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / "libses" / "state"

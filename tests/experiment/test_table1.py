@@ -1,6 +1,5 @@
 """Table 1 live, as small as it gets: every kind of run, kept, not run again, simulated beside, drawn."""
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
+from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses_experiment.papers.qstorman.figures import draw_paper, pairs
 from ses_experiment.papers.qstorman.pictures import draw
@@ -16,6 +16,7 @@ from ses_experiment.papers.qstorman.schedule import Run
 from ses_experiment.papers.qstorman.simulated import simulated, site
 from ses_experiment.papers.qstorman.statistics import comparisons, lone
 from ses_experiment.papers.qstorman.table1 import Plan, measure
+from ses_experiment.papers.qstorman.table1_rows import side_by_side
 from ses_experiment.papers.qstorman.table1_users import Form
 
 
@@ -85,13 +86,34 @@ def test_the_figures_of_the_paper_stand_beside_ours(tmp_path):
     assert pairs(results[:3]) == [(52.0, 60.0)] * 3, "of the middle gain"
 
 
-@pytest.mark.long
-@pytest.mark.root
-def test_rows_run_side_by_side_and_are_kept_in_one_file(traces, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).parent / "ses")])
-    asked = ["experiment", "table1", "--paper", "--repeat", "1", "--users", "2,4", "--json",
-             "--resume", str(tmp_path / "runs.jsonl"), "--plot", str(tmp_path / "table1.svg")]  # fmt: skip
-    done = CliRunner().invoke(main, asked)
-    assert done.exit_code == 0, done.output
-    assert {one["users"] for one in json.loads(done.stdout)["comparisons"]} == {2, 4}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.jsonl", "table1.svg"]
+ROW = """#!/bin/sh
+echo "$*" >>"$(dirname "$0")/asked"
+echo '{"run": 1}' >>"$6"
+[ "$4" != 9 ] || { echo "no room" >&2; exit 1; }
+"""
+
+
+@pytest.fixture
+def row(tmp_path, monkeypatch):
+    """A program in place of ses, which ends at once; with 9 users it fails."""
+    program = tmp_path / "row"
+    program.write_text(ROW)
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+
+
+def test_rows_are_asked_for_side_by_side_and_keep_their_runs_in_one_file(tmp_path, row):
+    file, steps = tmp_path / "runs.jsonl", []
+    with Interrupts() as interrupts:
+        side_by_side((6, 8), ["--paper"], file, interrupts, steps.append)
+    asked = sorted((tmp_path / "asked").read_text().splitlines())
+    assert asked == [f"experiment table1 --users {count} --resume {file} --paper" for count in (6, 8)]
+    assert "2 runs are finished" in steps[-1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["asked", "row", "runs.jsonl"]
+
+
+def test_a_row_that_fails_is_named_with_what_it_said(tmp_path, row):
+    file = tmp_path / "runs.jsonl"
+    with Interrupts() as interrupts, pytest.raises(DemoError, match=r"row of 9 users .*9-users\.log"):
+        side_by_side((9,), [], file, interrupts, lambda _step: None)
+    assert "no room" in Path(f"{file}.9-users.log").read_text()

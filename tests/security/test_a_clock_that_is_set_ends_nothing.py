@@ -44,15 +44,15 @@ def test_a_file_stays_open_and_a_silent_node_ends(machine: Machine, by: float) -
     now = machine.wait(1)
     ledger.bind(element_table(Environment(elements=(where,))), np.full(1, now), now)
     ledger.renew_node("n1", "agent", now, now + SILENCE)
-    leased = Placement("1", Subject("alice"), where, "mergerfs", 0.0, now, now + SILENCE)
-    followed = Placement("2", Subject("alice", node="n1"), where, "mergerfs", 0.0, now, np.inf)
+    leased = Placement("1" * 16, Subject("alice"), where, "mergerfs", 0.0, now, now + SILENCE)
+    followed = Placement("2" * 16, Subject("alice", node="n1"), where, "mergerfs", 0.0, now, np.inf)
     ledger.restore(leased)
     ledger.restore(followed)
     machine.set_clock(by)
     assert ledger.expire(machine.wait(SILENCE / 2)) == 0
     assert ledger.expire(machine.wait(SILENCE * 0.62)) == 2, "what is over ends in its time"
-    assert ledger.get("1").end_reason == EndReason.EXPIRED
-    assert ledger.get("2").end_reason == EndReason.SILENT
+    assert ledger.get("1" * 16).end_reason == EndReason.EXPIRED
+    assert ledger.get("2" * 16).end_reason == EndReason.SILENT
 
 
 @pytest.mark.parametrize("by", [HOURS, -HOURS, 0.5, -0.5])

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ses_core._state import Files
 from ses_service.ledger.announcement import (
     Announcement,
     Taken,
@@ -38,6 +37,7 @@ from ses_service.model.entities import (
     Subject,
 )
 from ses_service.model.policies import Policies
+from ses_state._state import Files
 
 NAMES = ("u/a", "u/b", "u/c")
 FIRST, SECOND = "1" * 16, "2" * 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ses_core._state import Recent, SystemArrivals
+from ses_state._state import Recent, SystemArrivals
 
 FADES = 5.0
 

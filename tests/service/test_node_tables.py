@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ses_core._state import SystemArrivals
 from ses_service.decision.needs import need_of
 from ses_service.decision.node_tables import CHOSEN_FOR, MAX_ELEMENTS, NodeTables, TableAsked
 from ses_service.decision.rows import Rows
 from ses_service.model.columns import element_table, observation_table
+from ses_state._state import SystemArrivals
 
 NOW = 1_000_000.0
 LOAD = [

@@ -8,7 +8,6 @@ import string
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_core._state import pattern_of
 from ses_service.ledger import size_history as sizes
 from ses_service.ledger.size_history import (
     KEPT,
@@ -17,6 +16,7 @@ from ses_service.ledger.size_history import (
     SizeKey,
     keys_of,
 )
+from ses_state._state import pattern_of
 
 
 @pytest.mark.parametrize(

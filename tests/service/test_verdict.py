@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ses_service.decision.load_history import ElementLoad, LoadHistory
-from ses_service.decision.verdict import file_verdict_of, prediction_error
+from ses_core._state import ElementLoad, LoadHistory, file_verdict_of, prediction_error
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, Verdict
 from ses_service.ledger.placement import Placement, Prediction
 from ses_service.model.entities import Element, Subject

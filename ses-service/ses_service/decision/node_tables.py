@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 import ses_core
-from ses_core import Query, Records, State, _state
+from ses_core import Query, Records, State
+from ses_state import _state
 
 from ses_service.decision.node_order import first_of_own, order_of_own, start_of
 from ses_service.decision.rows import LOADS, PROMISES, Rows

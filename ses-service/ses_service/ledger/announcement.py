@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger

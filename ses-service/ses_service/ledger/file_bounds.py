@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ses_core import _state
+from ses_state import _state
 
 MAX_OPEN = 65_536  # files of one node; its agent follows no more
 AVERAGED_OVER = 600.0  # seconds

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Collection
 
 import numpy as np
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger import places
 from ses_service.ledger.counts import LedgerCounts

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.counts import began
 from ses_service.ledger.placement import PeerPlacement

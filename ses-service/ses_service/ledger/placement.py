@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, KindVerdict, Verdict
 from ses_service.model.entities import Element, Kind, ResolvedRequirement, Subject
@@ -189,6 +189,16 @@ if TYPE_CHECKING:
         @property
         def elements(self) -> tuple[str, ...]:
             """The ids of all elements the file is spread over."""
+            ...
+
+        @property
+        def node(self) -> str | None:
+            """The node it is on, as ``subject`` says."""
+            ...
+
+        @property
+        def is_judged(self) -> bool:
+            """Whether ``file_verdict`` is there."""
             ...
 
         def replaced(self, **changes: Any) -> Placement:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ses_core import _state
+from ses_state import _state
 
 MAX_STREAMS = 64  # of one node on one element; more of them make no difference to a decision
 

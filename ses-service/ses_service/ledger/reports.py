@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.achieved import Achieved
 from ses_service.ledger.node_decisions import InBatch

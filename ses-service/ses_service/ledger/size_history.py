@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ses_core import _state
+from ses_state import _state
 
 KEPT = 31
 PLACE = "(place)"

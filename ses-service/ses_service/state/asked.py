@@ -1,10 +1,15 @@
-"""A request for a decision before its requirements are resolved."""
+"""A request for a decision before its requirements are resolved, and the size its decision counts on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from ses_service.decision.nodes import NodeDecision
+from ses_service.decision.question import HISTORY, Decision, Question
 from ses_service.model.entities import Profile, Requirement, RequirementSet, Subject
+
+D = TypeVar("D", Decision, NodeDecision)
 
 
 @dataclass(slots=True)
@@ -27,3 +32,9 @@ class Asked:
     profile: Profile | None = None
     draft: RequirementSet | None = None
     is_place: bool = False
+
+
+def sized(decision: D, question: Question, source: str | None) -> D:
+    """Return a decision with the size it counts on."""
+    size = question.room if source == HISTORY else question.expected_bytes
+    return decision if source is None else replace(decision, expected_bytes=size, expected_from=source)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger import handover, places
 from ses_service.ledger.announcement import silence_for

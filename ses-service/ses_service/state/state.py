@@ -7,16 +7,16 @@ call: the site manager and the observer of the monitor hand in what they have re
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
+from ses_core import _state
 
 from ses_service.decision.element_groups import Moment
-from ses_service.decision.explain import offers, predicted_now
+from ses_service.decision.explain import predicted_now
 from ses_service.decision.health import learned
-from ses_service.decision.load_history import LoadHistory
 from ses_service.decision.needs import Needs
 from ses_service.decision.node_groups import NodeGroups
 from ses_service.decision.node_selection import rank_nodes
@@ -28,12 +28,10 @@ from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
 from ses_service.decision.selection import decide
 from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, take
-from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.nodes import Node
 from ses_service.ledger.placement import EndReason, Placement, Prediction
 from ses_service.model.columns import (
-    Bools,
     Codes,
     ElementTable,
     ObservationTable,
@@ -44,20 +42,20 @@ from ses_service.model.entities import (
     Environment,
     Level,
     Observation,
-    Requirement,
     RequirementSet,
     with_home_vo,
 )
-from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
-from ses_service.state.asked import Asked
+from ses_service.state.asked import Asked, sized
+from ses_service.state.element_now import ElementColumns, ElementNow, seen
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
 from ses_service.state.place_access import PlaceAccess
+from ses_service.state.required import required_kinds, write_rates
+from ses_service.state.updates import updates
 from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
-D = TypeVar("D", Decision, NodeDecision)
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
@@ -69,30 +67,8 @@ class NoEnvironmentError(Exception):
     """The site has not been read yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElementNow:
-    """What :meth:`ServiceState.elements` says of one element; ``None`` is unknown.
-
-    ``fresh``: its load is known.  ``seen``: its last sample is not too old, though it may lack the load.
-    ``excluded``: what nodes say, with the node, of files that cannot go there.
-    """
-
-    row: int
-    available_read: float | None
-    available_write: float | None
-    open_placements: int
-    reserved_bytes: float
-    observation: Observation | None
-    fresh: bool
-    seen: bool
-    excluded: Sequence[tuple[str, Exclusion]]
-
-
 class ServiceState:
-    """Answers questions and keeps the ledger.  All methods may be called from any thread.
-
-    ``name`` is what other services know this one by.
-    """
+    """Answers questions and keeps the ledger, from any thread; other services know it by its ``name``."""
 
     def __init__(
         self,
@@ -107,7 +83,7 @@ class ServiceState:
         self._lock = threading.Lock()
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
-        self._load_history = LoadHistory()
+        self._load_history = _state.LoadHistory()
         self.verdicts = Verdicts(self._lock, self._ledger, self._load_history)
         self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.verdicts)
         self._table: ElementTable | None = None
@@ -160,8 +136,8 @@ class ServiceState:
             self._needs = None
             now = self._clock()
             self._ledger.bind(table, observations.sampled_at, now)
-            self._load_history.bind(table.index)
-            self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
+            self._load_history.bind(dict(table.index))
+            self._rows.bind(table, required_kinds(self._sets), observations, self._ledger.counts, now)
             self._keep()
 
     def take_sets(self, sets: Iterable[RequirementSet]) -> None:
@@ -242,7 +218,7 @@ class ServiceState:
         with self._lock:
             now = self._now()
             decision = decide(question, self._view(question.subject.user), now, self.policies)
-            return take(_sized(decision, question, source), self._ledger)
+            return take(sized(decision, question, source), self._ledger)
 
     def select_nodes(self, asked: Asked, job: JobShape) -> NodeDecision:
         """Rank nodes for a task, and change nothing.  Raises NoEnvironmentError."""
@@ -251,7 +227,7 @@ class ServiceState:
             now, view = self._now(), self._view(question.subject.user)
             fleet, streams = self._fleet.now(view.table.environment), self._fleet.streams()
             groups = NodeGroups(job.asked(question), view, fleet, streams, self.policies)
-        return _sized(rank_nodes(groups, now), question, source)
+        return sized(rank_nodes(groups, now), question, source)
 
     def node_classes(self) -> list[ClassNow]:
         """Return the classes of nodes as they are now.  Raises NoEnvironmentError."""
@@ -294,19 +270,7 @@ class ServiceState:
                 return [], []
             now = self._now()
             self._follow()
-            needs = self._needs_now()
-            needed = {user: needs.of(user, now) for user in users}
-            in_use = {need.tobytes(): need for user_needs in needed.values() for need in user_needs.needs}
-            of_site = needs.of_site(now)
-            in_use.setdefault(of_site.tobytes(), of_site)
-            tables = [
-                text
-                for table in asked
-                if (text := self._tables.update_for(node, table, list(in_use.values()), now)) is not None
-            ]
-            return [
-                user_needs.body for user, user_needs in needed.items() if user_needs.generation != users[user]
-            ], tables
+            return updates(self._needs_now(), self._tables, node, users, asked, now)
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another announcement, ``None`` when it has ended."""
@@ -362,29 +326,16 @@ class ServiceState:
             now = self._now()
             view, excluded = self._view(), self._fleet.exclusions()
             rows = np.arange(len(view.table)) if wanted is None else wanted(view.table)
-            observed, counts = view.observations.by_row, self._ledger.counts
-            columns = zip(
-                rows.tolist(),
-                offers(view, rows),
-                counts.open_now[rows].tolist(),
-                counts.reserved[rows].tolist(),
-                (~np.isnan(view.rows.elements["busy"][rows])).tolist(),
-                self._seen(view, now)[rows].tolist(),
-                strict=True,
-            )
-        return view.table, now, [
-            ElementNow(row, offered.read, offered.write, int(count), reserved, observed[row], fresh, seen,
-                       excluded[view.table.elements[row].id])
-            for row, offered, count, reserved, fresh, seen in columns
-        ]  # fmt: skip
+            columns = ElementColumns.of(view, self._ledger.counts, rows, now)
+        return view.table, now, columns.elements(view, excluded)
 
     def moment(self) -> Moment:
         """Return all elements as columns that no longer change.  Raises NoEnvironmentError."""
         with self._lock:
             now, view = self._now(), self._view()
             offered = view.rows.query.predict()
-            seen = self._seen(view, now)
-        return Moment(now, view.table, view.observations, offered["read"], offered["write"], seen)
+            fresh = seen(view, now)
+        return Moment(now, view.table, view.observations, offered["read"], offered["write"], fresh)
 
     def without(self, element: str) -> Without:
         """Return what depends on an element. Raises NoEnvironmentError, and KeyError for one there is not."""
@@ -396,18 +347,6 @@ class ServiceState:
     def now(self) -> float:
         """Return the time, seconds since the epoch."""
         return self._clock()
-
-    @staticmethod
-    def _seen(view: View, now: float) -> Bools:
-        """Return which elements have a sample that is not too old."""
-        ok = np.array(
-            [
-                observation is not None and observation.state == "ok"
-                for observation in view.observations.by_row
-            ],
-            np.bool_,
-        )
-        return ok & (now - view.rows.sampled_at <= view.rows.oldest)
 
     def _now(self) -> float:
         now = self._clock()
@@ -440,34 +379,16 @@ class ServiceState:
     def _follow(self) -> None:
         self._rows.follow(self._ledger.counts, self._ledger.counter.take_changed())
 
-    def _required(self) -> Iterator[Requirement]:
-        """Give what anybody requires; a profile counts for those that have it."""
-        for (level, _), requirement_set in self._sets.items():
-            if level is not Level.PROFILE:
-                yield from (
-                    *requirement_set.requirements,
-                    *(requirement_set.profile.requirements if requirement_set.profile else ()),
-                )
-
-    def _required_kinds(self) -> set[str]:
-        return {requirement.kind.value for requirement in self._required()}
-
     def _keep(self) -> None:
         """Keep elements for the rates of writing that are required now or later."""
-        now = self._clock()
-        self._rows.require(
-            requirement.bound
-            for requirement in self._required()
-            if requirement.kind in WRITE_RATES
-            and (requirement.valid_until is None or now < requirement.valid_until)
-        )
+        self._rows.require(write_rates(self._sets, self._clock()))
 
     def _bind_needs(self) -> None:
         """Note that requirements changed; rows have room for the kinds that are required only."""
         self._needs = None
         if self._table is None or self._observations is None:
             return
-        wanted = self._required_kinds()
+        wanted = required_kinds(self._sets)
         if self._rows.stated != stated_kinds(self._table, wanted):
             self._rows.bind(self._table, wanted, self._observations, self._ledger.counts, self._clock())
         self._keep()
@@ -476,9 +397,3 @@ class ServiceState:
         if self._needs is None:
             self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.ledger.rooms)
         return self._needs
-
-
-def _sized(decision: D, question: Question, source: str | None) -> D:
-    """Return a decision with the size it counts on."""
-    size = question.room if source == HISTORY else question.expected_bytes
-    return decision if source is None else replace(decision, expected_bytes=size, expected_from=source)

@@ -1,4 +1,4 @@
-"""Finds what came of files that ended, aside of any decision, and counts it.
+"""Has found what came of files that ended, aside of any decision, and counts it (``libses/state/verdict.h``).
 
 Shares the state's lock, and holds it for short moments only.
 """
@@ -10,11 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ses_service.decision.load_history import LoadHistory
-from ses_service.decision.verdict import file_verdict_of, prediction_error
+from ses_core import _state
+
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.placement import Placement
 
 ERROR_BOUNDS = (0.1, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0, 10.0)
 MAX_LABELS = 1000  # VOs, and elements, that are counted apart; others count as "other"
@@ -40,7 +39,7 @@ class VerdictTotals:
 class Verdicts:
     """What came of the files that the ledger ends.  ``run`` and ``totals`` may be called from any thread."""
 
-    def __init__(self, lock: threading.Lock, ledger: Ledger, history: LoadHistory) -> None:
+    def __init__(self, lock: threading.Lock, ledger: Ledger, history: _state.LoadHistory) -> None:
         self._lock = lock
         self._ledger = ledger
         self._history = history
@@ -53,10 +52,10 @@ class Verdicts:
     def run(self) -> None:
         """Deal with what ended until now, a few at a time, so that no decision waits for many."""
         with self._running:
-            while batch := self._ledger.take_to_judge(_AT_ONCE):
+            while self._ledger.count_to_judge():
                 with self._lock:
-                    for placement in batch:
-                        self._judge(placement)
+                    for one in _state.judge(self._ledger, self._history, _AT_ONCE):
+                        self._count(*one)
 
     def totals(self) -> VerdictTotals:
         """Return what was counted."""
@@ -68,20 +67,14 @@ class Verdicts:
                 dict(self._error_sums),
             )
 
-    def _judge(self, placement: Placement) -> None:
-        begin = placement.placed_at if placement.opened_at is None else placement.opened_at
-        end = placement.ended_at or begin
-        element = placement.element.id
-        file_verdict = file_verdict_of(placement, self._history.during(element, begin, end))
-        if not self._ledger.keep_verdict(placement, file_verdict):
-            return
-        counted = placement.file_verdict is not None  # its figures came late
-        if file_verdict.verdict is not None and not counted:
-            vo = _label(placement.subject.vo or "", self._of_vos)
-            self._of_vos.setdefault(vo, Counter())[file_verdict.verdict] += 1
+    def _count(
+        self, vo: str | None, element: str, verdict: Verdict | None, again: bool, error: float | None
+    ) -> None:
+        if verdict is not None and not again:
+            vo = _label(vo or "", self._of_vos)
+            self._of_vos.setdefault(vo, Counter())[verdict] += 1
             name = _label(element, self._of_elements)
-            self._of_elements.setdefault(name, Counter())[file_verdict.verdict] += 1
-        error = prediction_error(file_verdict, placement.achieved)
+            self._of_elements.setdefault(name, Counter())[verdict] += 1
         if error is not None:
             element = _label(element, self._errors)
             counts = self._errors.setdefault(element, [0] * (len(ERROR_BOUNDS) + 1))

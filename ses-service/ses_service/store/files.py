@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.achieved import Cause, Verdict
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted

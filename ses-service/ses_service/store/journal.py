@@ -334,7 +334,7 @@ class Journal:
         for key, sizes in self._ledger.take_learned().items():
             self._learned.setdefault(key, deque(maxlen=KEPT)).extend(sizes)
         arrived = self._ledger.drain(self._arrived)
-        nodes = {placement.subject.node or "" for _, placement in changes if placement is not None}
+        nodes = {placement.node or "" for _, placement in changes if placement is not None}
         now, last_announcements = self._ledger.last_announcements(nodes.union(arrived))
         return notifications.texts(
             self._store.database.owner, changes, self._learned, now, last_announcements

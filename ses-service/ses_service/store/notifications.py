@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 import orjson
+from ses_core import _state
 
 from ses_service.ledger.peer_placements import NodeNotification, Notification
-from ses_service.ledger.placement import PeerPlacement, Placement, PlacementState
-from ses_service.ledger.reports import MAY_RETURN
+from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.size_history import SizeKey
 
 MAX_BYTES = 7900  # bytes; PostgreSQL takes 7999
 _ROOM = MAX_BYTES - 100  # for pieces
-_MAX_ELEMENTS = 2000
-
-_OPENED, _IDLE, _ENDED, _LAPSED = range(4)
 
 
 def texts(
@@ -38,17 +34,8 @@ def texts(
     others that are to be reported.
     """
     of_nodes: dict[str, list[tuple[int, str]]] = {node: [] for node in announcements}
-    for placement_id, placement in changes:
-        if placement is None:
-            continue
-        node = placement.subject.node or ""
-        if placement.state is PlacementState.ENDED:
-            item = (_LAPSED if placement.end_reason in MAY_RETURN else _ENDED), f'"{placement_id}"'
-        elif placement.idle:
-            item = _IDLE, f'"{placement_id}"'
-        else:
-            item = _OPENED, _opened(placement, now)
-        of_nodes.setdefault(node, []).append(item)
+    for placement in (one for _, one in changes if one is not None):
+        of_nodes.setdefault(placement.node or "", []).append(_state.notification_of(placement, now))
     pieces = [
         piece
         for node, items in of_nodes.items()
@@ -100,20 +87,6 @@ def read(text: str, now: float) -> Notification:
     except (KeyError, TypeError) as error:
         raise ValueError(f"not what a service reports: {error!r}") from None
     return Notification(origin, nodes, sizes)
-
-
-def _opened(placement: Placement, now: float) -> str:
-    began = placement.placed_at if placement.resumed_at is None else placement.resumed_at
-    size = "null" if placement.expected_bytes is None else f"{placement.expected_bytes:.0f}"
-    elements = _named(placement.elements)
-    if len(elements) > _MAX_ELEMENTS:
-        elements = ""
-    return f'["{placement.placement_id}",{now - began:.3f},{size}{elements}]'
-
-
-@lru_cache(16384)
-def _named(elements: tuple[str, ...]) -> str:
-    return "".join(f",{json.dumps(element)}" for element in elements)
 
 
 def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, str]]) -> Iterator[str]:

@@ -254,7 +254,7 @@ class RecordStore:
                 collected.explanation_of[placement_id] = shared[key]
             explanation_id = collected.explanation_of.get(placement_id)
             collected.placements.append(rows.row_of(placement, explanation_id, self.database.owner))
-            if placement.file_verdict is not None:
+            if placement.is_judged:
                 collected.files.append(file_values(placement))
                 collected.details.append(detail_values(placement))
         return collected

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.placement import (
     Candidate,

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from ses_core import _state
+from ses_state import _state
 from sqlalchemy import Connection, Dialect
 
 Values: TypeAlias = tuple[Any, ...]

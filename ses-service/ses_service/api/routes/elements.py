@@ -33,7 +33,7 @@ from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.model.columns import Codes, ElementTable
 from ses_service.model.entities import Observation
 from ses_service.process.runtime import runtime
-from ses_service.state.state import ElementNow
+from ses_service.state.element_now import ElementNow
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
 _MAX_FULL_SOON = 50

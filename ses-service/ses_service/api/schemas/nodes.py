@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.api.schemas.followed import AchievedIn, AnnouncedPart, Number, ReadingIn, StalledIn
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised

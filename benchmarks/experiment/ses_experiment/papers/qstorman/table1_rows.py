@@ -14,7 +14,7 @@ from pathlib import Path
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 
 
 def side_by_side(
@@ -38,9 +38,10 @@ def side_by_side(
             )
             undo.callback(_end, row)
             rows.append(row)
-        seen = -1
-        while any(row.poll() is None for row in rows):
+        seen, running = -1, True
+        while running:
             interrupts.pause(_LOOK_SECONDS)
+            running = any(row.poll() is None for row in rows)
             done = file.read_text("utf-8").count('"run"') if file.exists() else 0
             if done != seen:
                 progress(f"{done} runs are finished")
