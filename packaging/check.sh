@@ -15,7 +15,7 @@ $bin/ruff check --quiet .
 $bin/ruff format --quiet --check .
 echo "mypy"
 MYPYPATH=benchmarks:packaging:packaging/pages $bin/mypy --no-error-summary ses-service/ses_service smed-monitor/smed_monitor \
-  webface/ses_webface libses/python/ses ses-service/listen/ses_listen ses-service/client/ses_client libses/core/python libses/state/python benchmarks/simulate/ses_simulate benchmarks/experiment/ses_experiment benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py packaging/pages/__main__.py
+  webface/ses_webface libses/python/ses ses-service/listen/ses_listen ses-service/client/ses_client libses/core/python libses/state/python/ses_state benchmarks/simulate/ses_simulate benchmarks/experiment/ses_experiment benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py packaging/pages/__main__.py
 echo "clang-format"
 git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
 echo "analyzer; warnings as a Debug build would meet them"
