@@ -47,9 +47,9 @@ def timed(call: Callable[[], object]) -> float:
 def row(name: str, pairs: list[tuple[float, float]], unit: float, of: str) -> None:
     """Print the medians of both sides, and of their ratios."""
     ours, theirs = (statistics.median(side) / unit for side in zip(*pairs, strict=True))
-    ratio = statistics.median(one / other for one, other in pairs)
+    ratio = statistics.median(entry / other for entry, other in pairs)
     mark = {1e-3: "ms", 1e-6: "us"}[unit]
-    least = min(one for one, _ in pairs) / unit
+    least = min(entry for entry, _ in pairs) / unit
     print(f"{name:<20} {ours:9.2f} {mark} {theirs:9.2f} {mark} {ratio:8.2f} {least:9.2f} {mark}  {of}")
 
 
@@ -123,8 +123,8 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         among = [f"{folder}/{name}" for name in "abc"]
-        for one in among:
-            Path(one).mkdir()
+        for entry in among:
+            Path(entry).mkdir()
         print(f"{'':<20} {'this':>9}    {'that':>9}    {'ratio':>8} {'least':>9}     that is")
         by_command(among, Path(folder) / "ledger", given.commands)
         in_python(among, Path(folder) / "ledger", given.choices)

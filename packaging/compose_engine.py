@@ -71,7 +71,7 @@ def engine(work: Path) -> Iterator[dict[str, str]]:
         log.close()
         for namespace in (work / "exec").rglob("netns/*"):
             subprocess.run(["umount", namespace], capture_output=True)
-        groups = [one for one in Path("/sys/fs/cgroup").glob("*/docker/**") if one.is_dir()]
+        groups = [path for path in Path("/sys/fs/cgroup").glob("*/docker/**") if path.is_dir()]
         for group in sorted(groups, reverse=True):  # those inside first
             with contextlib.suppress(OSError):  # another engine's containers are in it
                 group.rmdir()

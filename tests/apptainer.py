@@ -58,7 +58,7 @@ def _make(work: Path, root: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
     site = ("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages")
-    mirror = next(one for one in _output(*site).split() if one.startswith("http"))
+    mirror = next(part for part in _output(*site).split() if part.startswith("http"))
     (work / "sources.list").write_text(f"deb [signed-by={_KEYS}] {mirror} sid main\n")
     options = {
         "Dir::Etc::sourcelist": work / "sources.list",

@@ -40,7 +40,7 @@ def nfs_machine(folder: Path, *exports: str) -> Iterator[Machine]:
         pytest.skip(f"a machine that mounts NFS takes root and {', '.join(PROGRAMS)}")
     port = free_port()
     text = _GANESHA.format(port=port, folder=folder)
-    for number, (path, name) in enumerate([(folder / one, one) for one in exports], 1):
+    for number, (path, name) in enumerate([(folder / export, export) for export in exports], 1):
         Path(path).mkdir(exist_ok=True)
         text += _EXPORT.format(number=number, path=path, name=f"/{name}")
     (folder / "ganesha.conf").write_text(text)

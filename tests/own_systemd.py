@@ -55,7 +55,7 @@ def running(name: str) -> Iterator[tuple[str, ...]]:
                 if kind == "cgroup" and (group / needed).exists():
                     (group / needed).write_text((Path(path) / needed).read_text())
         joined = "".join(f"echo $$ >{path}/{name}/cgroup.procs\n" for _, _, path in mounts)
-        text = START.format(mounts="\n".join(" ".join(one) for one in mounts), systemd=SYSTEMD)
+        text = START.format(mounts="\n".join(" ".join(mount) for mount in mounts), systemd=SYSTEMD)
         unshare = ["unshare", "--fork", "--kill-child", *NAMESPACES]
         started = subprocess.Popen(
             ["sh", "-c", f'set -e\n{joined}exec "$@"', "sh", *unshare, "--mount-proc", "sh", "-c", text],
@@ -73,9 +73,9 @@ def hierarchies() -> list[tuple[str, str, str]]:
         _, path, kind, options, *_ = entry.split()
         if kind in ("cgroup", "cgroup2") and path.startswith("/sys/fs/cgroup"):
             own = [
-                one
-                for one in options.split(",")
-                if one not in ("rw", "relatime", "nosuid", "nodev", "noexec")
+                part
+                for part in options.split(",")
+                if part not in ("rw", "relatime", "nosuid", "nodev", "noexec")
             ]
             named = ["none"] if any(one.startswith("name=") for one in own) else []
             found.append((kind, ",".join([*named, *own] if kind == "cgroup" else ["rw"]), path))

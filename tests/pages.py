@@ -26,7 +26,7 @@ def blocks(page: Path) -> list[Block]:
 
 def shell(page: Path) -> list[str]:
     """Return the commands of a page, block by block."""
-    return [one.text for one in blocks(page) if one.language == "sh"]
+    return [block.text for block in blocks(page) if block.language == "sh"]
 
 
 def patient(commands: str) -> str:

@@ -52,7 +52,7 @@ class PostgresServer:
         """Let no process of the running server do anything; connections stay."""
         stopped: list[int] = []
         try:
-            while new := [one for one in self._processes() if one not in stopped]:
+            while new := [process for process in self._processes() if process not in stopped]:
                 for one in new:
                     os.kill(one, signal.SIGSTOP)
                 stopped += new
@@ -69,7 +69,7 @@ class PostgresServer:
 
     def sql(self, *statements: str) -> list[str]:
         """Run statements as the database's owner; return the rows.  The server must be running."""
-        commands = [word for one in statements for word in ("-c", one)]
+        commands = [word for statement in statements for word in ("-c", statement)]
         return self._run("psql", "-Atq", "-h", str(self._base), "-U", "service", *commands, "postgres")
 
     def ask_for_password(self, user: str, password: str) -> None:

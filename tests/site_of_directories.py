@@ -38,9 +38,9 @@ class Site:
         self.folder = folder
         self.directories = [folder / "scratch" / f"s{number}" for number in range(count)]
         described = [_SITE]
-        for one in self.directories:
-            one.mkdir(parents=True)
-            described.append(_DIRECTORY.format(name=one.name, path=one))
+        for directory in self.directories:
+            directory.mkdir(parents=True)
+            described.append(_DIRECTORY.format(name=directory.name, path=directory))
         (folder / "site.ttl").write_text("".join(described))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -77,7 +77,7 @@ class Site:
             *(built("agent/ses-agent"), "--service", self.url, "--socket", self.folder / "agent.sock"),
             *("--state-dir", self.folder / "agent", "--jobs-dir", self.folder / "jobs", "--node", NODE),
         )
-        wait_until(lambda: NODE in [one["node"] for one in self.get("/v1/nodes")["nodes"]], self.log)
+        wait_until(lambda: NODE in [node["node"] for node in self.get("/v1/nodes")["nodes"]], self.log)
         return self.agent
 
     def log(self) -> str:

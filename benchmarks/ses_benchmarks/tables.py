@@ -116,7 +116,7 @@ def compared(
     if any(run.on_branch < count for pair in pairs for run in pair):
         raise BenchmarkError("create-table-hit: not all creates were placed")
     samples = [
-        ([percentile(one.nanoseconds, 10)], [percentile(other.nanoseconds, 10)]) for one, other in pairs
+        ([percentile(entry.nanoseconds, 10)], [percentile(other.nanoseconds, 10)]) for entry, other in pairs
     ]
     return summarise("create-table-hit", "ns", samples, baseline_is=OTHER, note="fastest tenth")
 

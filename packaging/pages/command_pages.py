@@ -37,8 +37,8 @@ _ALWAYS = ("--help", "--version")
 
 def command_pages(programs: Iterable[Program]) -> dict[str, str]:
     """Return the pages by their names below ``docs``."""
-    _known.update(command.name for one in programs for command in one.commands)
-    _known.update(name for one in programs for name, _ in one.groups)
+    _known.update(command.name for entry in programs for command in entry.commands)
+    _known.update(name for entry in programs for name, _ in entry.groups)
     pages = {"commands/README.md": _index(list(programs))}
     for program in programs:
         pages |= _program(program)
@@ -46,7 +46,9 @@ def command_pages(programs: Iterable[Program]) -> dict[str, str]:
 
 
 def _index(programs: list[Program]) -> str:
-    rows = "".join(f"| [`{one.name}`]({one.name}.md) | {marked(one.summary)} |\n" for one in programs)
+    rows = "".join(
+        f"| [`{program.name}`]({program.name}.md) | {marked(program.summary)} |\n" for program in programs
+    )
     return (
         f"{MADE}# Commands\n\n"
         "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page,\n"
@@ -69,7 +71,7 @@ def _program(program: Program) -> dict[str, str]:
     if program.compiled:
         command = program.commands[0]
         head += f"Usage: `{program.name} {command.arguments}`\n\n"
-        named = [one for one in command.options if one.names[0] not in _ALWAYS]
+        named = [option for option in command.options if option.names[0] not in _ALWAYS]
         examples = f"\n{_shell(command)}" if command.examples else ""
         return {
             f"commands/{program.name}.md": MADE
@@ -87,10 +89,10 @@ def _program(program: Program) -> dict[str, str]:
     links = ""
     common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
     for name, says in program.groups:
-        within = [one for one in program.commands if one.name.startswith(f"{name} ")]
+        within = [entry for entry in program.commands if entry.name.startswith(f"{name} ")]
         pages |= _split(name, f"# {name}\n\n{_text(says)}\n\n{common}", "", within, program)
         links += f"| [`{name}`]({_page(name)}) | {marked(Command(name, '', says, ()).summary)} |\n"
-    own = [one for one in program.commands if one.name.count(" ") == 1]
+    own = [entry for entry in program.commands if entry.name.count(" ") == 1]
     return pages | _split(program.name, head, links, own, program)
 
 
@@ -124,10 +126,10 @@ def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:
         part = f"## `{command.name}{' ' if command.arguments else ''}{command.arguments}`\n\n"
         part += f"{_text(command.help)}\n"
         part += f"\n{_shell(command)}" if command.examples else ""
-        own = [one for one in command.options if one not in shared]
+        own = [option for option in command.options if option not in shared]
         if own:
             part += f"\n{_table(own)}"
-        also = [f"`{one.names[0]}`" for one in shared if one in command.options]
+        also = [f"`{entry.names[0]}`" for entry in shared if entry in command.options]
         if also:
             part += f"\n{'Also' if own else 'Options:'} {', '.join(also)}.\n"
         parts.append(part)
@@ -135,17 +137,17 @@ def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:
 
 
 def _shell(command: Command) -> str:
-    return "```sh\n" + "".join(f"{one}\n" for one in command.examples) + "```\n"
+    return "```sh\n" + "".join(f"{example}\n" for example in command.examples) + "```\n"
 
 
 def _table(options: Iterable[Option]) -> str:
     rows = ["| option | meaning |", "|---|---|"]
-    for one in options:
-        if one.names[0] in _ALWAYS:
+    for option in options:
+        if option.names[0] in _ALWAYS:
             continue
-        names = ", ".join(f"`{name}`" for name in one.names)
-        value = f" {marked(one.value)}" if one.value else ""
-        rows.append(f"| {names}{value} | {marked(one.help)} |")
+        names = ", ".join(f"`{name}`" for name in option.names)
+        value = f" {marked(option.value)}" if option.value else ""
+        rows.append(f"| {names}{value} | {marked(option.help)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -174,7 +176,7 @@ def wrapped(text: str, width: int = 118) -> str:
 def marked(text: str) -> str:
     """Return help text as Markdown: options, variables and commands as code, documents as links."""
     text = re.sub(r"\.  +", ". ", text)
-    names = "|".join(re.escape(one) for one in sorted(_known, key=len, reverse=True) if " " in one)
+    names = "|".join(re.escape(entry) for entry in sorted(_known, key=len, reverse=True) if " " in entry)
     parts = re.split(r"(`[^`]*`)", text)
     for number, part in enumerate(parts):
         if number % 2 == 0:

@@ -34,8 +34,8 @@ def _clicks(name: str, click_class: type[ShellComplete]) -> str:
 def _bash(program: Program) -> str:
     function = f"_{program.name.replace('-', '_')}"
     options = program.commands[0].options
-    words = " ".join(name for one in options for name in one.names)
-    valued = "|".join(name for one in options if one.value for name in one.names)
+    words = " ".join(name for option in options for name in option.names)
+    valued = "|".join(name for option in options if option.value for name in option.names)
     runs = program.commands[0].arguments.startswith("[OPTIONS] PROGRAM")
     after = f"""\
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -67,14 +67,14 @@ complete -o default -o bashdefault -F {function} {program.name}
 
 def _zsh(program: Program) -> str:
     lines = [f"#compdef {program.name}", _MADE.format(name=program.name).rstrip(), "_arguments -S \\"]
-    for one in program.commands[0].options:
-        says = re.sub(r"[\[\]:'\\]", " ", _short(one))
-        action = "_files" if one.value in _FILES else "_files -/" if one.value in _FOLDERS else " "
-        repeated = "*" if "repeated" in one.help or "several times" in one.help else ""
-        value = f":{one.value}:{action}" if one.value else ""
+    for option in program.commands[0].options:
+        says = re.sub(r"[\[\]:'\\]", " ", _short(option))
+        action = "_files" if option.value in _FILES else "_files -/" if option.value in _FOLDERS else " "
+        repeated = "*" if "repeated" in option.help or "several times" in option.help else ""
+        value = f":{option.value}:{action}" if option.value else ""
         lines += [
             f"  '{repeated}{name}{'=' if value and name.startswith('--') else ''}[{says}]{value}' \\"
-            for name in one.names
+            for name in option.names
         ]
     if program.commands[0].arguments.startswith("[OPTIONS] PROGRAM"):
         lines += ["  '(-)1:program:_command_names -e' \\", "  '*::arguments:_normal'"]
@@ -85,12 +85,12 @@ def _zsh(program: Program) -> str:
 
 def _fish(program: Program) -> str:
     lines = [_MADE.format(name=program.name).rstrip()]
-    for one in program.commands[0].options:
+    for option in program.commands[0].options:
         names = " ".join(
-            f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in one.names
+            f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names
         )
-        value = "" if not one.value else " -r -F" if one.value in _FILES + _FOLDERS else " -x"
-        says = _short(one).replace("\\", "\\\\").replace("'", "\\'")
+        value = "" if not option.value else " -r -F" if option.value in _FILES + _FOLDERS else " -x"
+        says = _short(option).replace("\\", "\\\\").replace("'", "\\'")
         lines.append(f"complete -c {program.name} {names}{value} -d '{says}'")
     if program.commands[0].arguments.startswith("[OPTIONS] PROGRAM"):
         lines.append(f"complete -c {program.name} -x -a '(__fish_complete_subcommand)'")

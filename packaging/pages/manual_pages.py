@@ -14,10 +14,12 @@ _READ_BY = {"ses-run": "library", "ses-supervisor": "library"}
 def manual_pages(programs: Iterable[Program]) -> dict[str, str]:
     """Return the pages by their paths in the checkout."""
     programs = list(programs)
-    names = [(one.name, one.section) for one in programs]
+    names = [(program.name, program.section) for program in programs]
     return {
-        f"{one.folder}/share/man/man{one.section}/{one.name}.{one.section}": _page(one, names)
-        for one in programs
+        f"{program.folder}/share/man/man{program.section}/{program.name}.{program.section}": _page(
+            program, names
+        )
+        for program in programs
     }
 
 
@@ -49,13 +51,13 @@ def _page(program: Program, names: list[tuple[str, int]]) -> str:
         parts.append(".SH COMMANDS")
         for command in program.commands:
             parts += [f".SS {_quoted(f'{command.name} {command.arguments}'.strip())}", _body(command.help)]
-            parts += [_option(one) for one in command.options if one not in shared]
+            parts += [_option(option) for option in command.options if option not in shared]
             if command.examples:
                 parts.append(f".PP\nFor example:\n.PP\n{_lines(command.examples)}")
-            also = [one.names[0] for one in shared if one in command.options]
+            also = [entry.names[0] for entry in shared if entry in command.options]
             if also:
                 parts.append(f".PP\nOptions of most commands: {_text(', '.join(also))}.")
-    read = [one for one in every_variable() if _READ_BY.get(program.name, program.name) in one.read_by]
+    read = [entry for entry in every_variable() if _READ_BY.get(program.name, program.name) in entry.read_by]
     if read:
         parts += [".SH ENVIRONMENT", *map(_variable, read)]
     if program.epilog:
@@ -87,7 +89,7 @@ def _variable(variable: Variable) -> str:
 
 
 def _body(text: str) -> str:
-    parts = [f".nf\n{_text(one)}\n.fi" if "\n" in one else _text(one) for one in text.split("\n\n")]
+    parts = [f".nf\n{_text(part)}\n.fi" if "\n" in part else _text(part) for part in text.split("\n\n")]
     return "\n.PP\n".join(parts)
 
 

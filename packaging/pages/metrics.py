@@ -27,9 +27,9 @@ class Metric:
 def metrics_of(folder: Path) -> list[Metric]:
     """Return the families that the sources below ``folder`` declare, by name; raises ValueError for none."""
     found = {
-        one.name: one
+        entry.name: entry
         for path in folder.rglob("*.py")
-        for one in _declared(ast.parse(path.read_text("utf-8")))
+        for entry in _declared(ast.parse(path.read_text("utf-8")))
     }
     if not found:
         raise ValueError(f"{folder} declares no metrics")
@@ -47,7 +47,7 @@ def _declared(tree: ast.Module) -> Iterator[Metric]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        texts = [one.value for one in node.args[:2] if isinstance(one, ast.Constant)]
+        texts = [arg.value for arg in node.args[:2] if isinstance(arg, ast.Constant)]
         if node.func.id not in _KINDS or len(texts) != 2:
             continue
         given = {key.arg: key.value for key in node.keywords}

@@ -72,7 +72,7 @@ class Program:
     def shared_options(self) -> tuple[Option, ...]:
         """The options that at least half of the commands have, word for word."""
         counts = Counter(option for command in self.commands for option in command.options)
-        return tuple(one for one, count in counts.items() if count >= max(3, len(self.commands) / 2))
+        return tuple(entry for entry, count in counts.items() if count >= max(3, len(self.commands) / 2))
 
 
 _PYTHON = (
@@ -97,7 +97,7 @@ _STARTED_BY_PROGRAMS = ("ses-supervisor",)
 def every_program() -> list[Program]:
     """Return all programs; raises FileNotFoundError for one that was not built."""
     python = [_of_click(name, section, folder, click_main(name)) for name, section, folder in _PYTHON]
-    return python + [_of_help(*one) for one in _COMPILED]
+    return python + [_of_help(*entry) for entry in _COMPILED]
 
 
 def click_main(name: str) -> click.Group:
@@ -116,9 +116,9 @@ def _of_click(name: str, section: int, folder: str, main: click.Group) -> Progra
         _plain(main.epilog),
         tuple(_commands(main, click.Context(main, info_name=name))),
         tuple(
-            (f"{name} {key}", _plain(one.help))
-            for key, one in _children(main)
-            if isinstance(one, click.Group)
+            (f"{name} {key}", _plain(entry.help))
+            for key, entry in _children(main)
+            if isinstance(entry, click.Group)
         ),
     )
 
@@ -126,21 +126,23 @@ def _of_click(name: str, section: int, folder: str, main: click.Group) -> Progra
 def _children(group: click.Group) -> list[tuple[str, click.Command]]:
     context = click.Context(group)
     found = ((name, group.get_command(context, name)) for name in sorted(group.list_commands(context)))
-    return [(name, one) for name, one in found if one is not None and not one.hidden]
+    return [(name, entry) for name, entry in found if entry is not None and not entry.hidden]
 
 
 def _commands(group: click.Group, context: click.Context) -> Iterator[Command]:
-    for name, one in _children(group):
-        below = click.Context(one, info_name=name, parent=context)
-        if isinstance(one, click.Group):
-            yield from _commands(one, below)
+    for name, entry in _children(group):
+        below = click.Context(entry, info_name=name, parent=context)
+        if isinstance(entry, click.Group):
+            yield from _commands(entry, below)
             continue
-        arguments = [each.make_metavar(below) for each in one.params if isinstance(each, click.Argument)]
+        arguments = [each.make_metavar(below) for each in entry.params if isinstance(each, click.Argument)]
         options = [
-            _option(each, below) for each in one.params if isinstance(each, click.Option) and not each.hidden
+            _option(each, below)
+            for each in entry.params
+            if isinstance(each, click.Option) and not each.hidden
         ]
-        told = _examples(_plain(one.epilog))[1]
-        yield Command(below.command_path, " ".join(arguments), _plain(one.help), tuple(options), told)
+        told = _examples(_plain(entry.epilog))[1]
+        yield Command(below.command_path, " ".join(arguments), _plain(entry.help), tuple(options), told)
 
 
 def _option(option: click.Option, context: click.Context) -> Option:
@@ -167,9 +169,11 @@ def _plain(text: str | None) -> str:
     """Return paragraphs of one line each; blocks click is not to wrap keep their lines."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or "").partition("\f")[0])
     kept = [
-        one.removeprefix("\b\n") if _EXAMPLES.match(one) or one.startswith("\b") else " ".join(one.split())
-        for one in paragraphs
-        if one.strip()
+        paragraph.removeprefix("\b\n")
+        if _EXAMPLES.match(paragraph) or paragraph.startswith("\b")
+        else " ".join(paragraph.split())
+        for paragraph in paragraphs
+        if paragraph.strip()
     ]
     return "\n\n".join(kept)
 
@@ -177,9 +181,9 @@ def _plain(text: str | None) -> str:
 def _examples(epilog: str) -> tuple[str, tuple[str, ...]]:
     """Return the epilog without its examples, and these."""
     paragraphs = epilog.split("\n\n")
-    told = [one for one in paragraphs if _EXAMPLES.match(one)]
-    lines = [line.strip() for one in told for line in one.splitlines()[1:]]
-    return "\n\n".join(one for one in paragraphs if one not in told), tuple(lines)
+    told = [paragraph for paragraph in paragraphs if _EXAMPLES.match(paragraph)]
+    lines = [line.strip() for entry in told for line in entry.splitlines()[1:]]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in told), tuple(lines)
 
 
 def _of_help(name: str, section: int, folder: str, built: str) -> Program:

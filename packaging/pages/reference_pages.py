@@ -62,12 +62,12 @@ def _made(source: str) -> str:
 def _environment() -> str:
     rows = [
         (
-            f"`{one.name}`",
-            ", ".join(_READERS.get(reader, f"`{reader}`") for reader in one.read_by),
-            marked(one.default),
-            marked(one.meaning),
+            f"`{entry.name}`",
+            ", ".join(_READERS.get(reader, f"`{reader}`") for reader in entry.read_by),
+            marked(entry.default),
+            marked(entry.meaning),
         )
-        for one in every_variable()
+        for entry in every_variable()
     ]
     return (
         "# Environment variables\n\n"
@@ -84,8 +84,13 @@ def _metrics() -> str:
     )
     for program, title, folder in _METRICS:
         rows = [
-            (f"`{one.name}`", one.kind, ", ".join(f"`{label}`" for label in one.labels), marked(one.help))
-            for one in metrics_of(ROOT / folder)
+            (
+                f"`{entry.name}`",
+                entry.kind,
+                ", ".join(f"`{label}`" for label in entry.labels),
+                marked(entry.help),
+            )
+            for entry in metrics_of(ROOT / folder)
         ]
         text += (
             f"\n\n## {title} (`{program}`)\n\n"
@@ -103,8 +108,8 @@ def _policies() -> str:
         "[The rule](../decision.md) says where each number is used."
     )
     rows = [
-        (f"`{one.name}`", _policy_type(one), _default_text(one.default), marked(one.says))
-        for one in settings()
+        (f"`{setting.name}`", _policy_type(setting), _default_text(setting.default), marked(setting.says))
+        for setting in settings()
     ]
     return text + "\n\n" + _table(("setting", "value", "default", "meaning"), rows)
 
@@ -132,7 +137,7 @@ def _settings() -> str:
     for table, model in _TABLES:
         says = inspect.cleandoc(model.__doc__ or "").replace("``", "`")
         text += f"\n\n## {f'`{table}`' if table else 'The whole file'}\n\n"
-        text += "\n\n".join(wrapped(" ".join(one.split())) for one in says.split("\n\n")) + "\n\n"
+        text += "\n\n".join(wrapped(" ".join(part.split())) for part in says.split("\n\n")) + "\n\n"
         rows = [
             (f"`{field.alias or name}`", _type(field), _default(field), _meaning(field))
             for name, field in model.model_fields.items()
@@ -149,15 +154,15 @@ def _meaning(field: FieldInfo) -> str:
 def _is_table(field: FieldInfo) -> bool:
     """Whether it is described as a table of its own."""
     parts = [field.annotation, *get_args(field.annotation)]
-    return any(isinstance(one, type) and issubclass(one, BaseModel) for one in parts)
+    return any(isinstance(part, type) and issubclass(part, BaseModel) for part in parts)
 
 
 def _type(field: FieldInfo) -> str:
     name = _word(field.annotation)
     bounds = [each for each in field.metadata if isinstance(each, Ge | Gt | Le)]
-    least = next((f"from {one.ge:g}" for one in bounds if isinstance(one, Ge)), "")
-    least = next((f"above {one.gt:g}" for one in bounds if isinstance(one, Gt)), least)
-    most = next((f"to {one.le:g}" for one in bounds if isinstance(one, Le)), "")
+    least = next((f"from {bound.ge:g}" for bound in bounds if isinstance(bound, Ge)), "")
+    least = next((f"above {bound.gt:g}" for bound in bounds if isinstance(bound, Gt)), least)
+    most = next((f"to {bound.le:g}" for bound in bounds if isinstance(bound, Le)), "")
     return " ".join(word for word in (name, least, most) if word)
 
 
@@ -166,7 +171,7 @@ def _word(annotation: Any) -> str:
     if origin is Annotated:
         return _word(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        return _word(next(one for one in get_args(annotation) if one is not NoneType))
+        return _word(next(arg for arg in get_args(annotation) if arg is not NoneType))
     if origin is tuple:
         return "list of texts"
     return {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}[

@@ -20,4 +20,4 @@ class Variable:
 def every_variable() -> list[Variable]:
     """Return all, in the order of the file."""
     tree = tomllib.loads((Path(__file__).parent / "variables.toml").read_text("utf-8"))
-    return [Variable(name, **{**one, "read_by": tuple(one["read_by"])}) for name, one in tree.items()]
+    return [Variable(name, **{**entry, "read_by": tuple(entry["read_by"])}) for name, entry in tree.items()]

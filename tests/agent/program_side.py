@@ -70,8 +70,8 @@ def ask_message(
     rank: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> bytes:
     numbers: list[float] = []
-    for one in (*requirements, *[Requirement(0, 0.0, 0.0)] * (8 - len(requirements))):
-        numbers += [one.kind, one.hard, one.minimum, one.weight]
+    for requirement in (*requirements, *[Requirement(0, 0.0, 0.0)] * (8 - len(requirements))):
+        numbers += [requirement.kind, requirement.hard, requirement.minimum, requirement.weight]
     return _ASK.pack(
         *(MAGIC, VERSION, ASK, _ASK.size, 0),
         *(os.major(device), os.minor(device), expected_bytes, stripe_size, stripe_count, len(requirements)),

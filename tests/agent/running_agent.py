@@ -69,7 +69,7 @@ class Agent:
         """One thread is told, and the others go on until it stops them."""
         threads = Path(f"/proc/{self.process.pid}/task").iterdir()
         try:
-            return {(one / "stat").read_text().rpartition(") ")[2][0] for one in threads} == {"T"}
+            return {(thread / "stat").read_text().rpartition(") ")[2][0] for thread in threads} == {"T"}
         except OSError:  # one has ended meanwhile
             return False
 

@@ -54,7 +54,9 @@ def test_stage_of_another_user_belongs_to_that_user(agent: Agent, service: FakeS
     status = os.lstat(told["stage"])
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY, 0o744)
     assert told["stage"].endswith(f"/.ses/{NOBODY}")
-    assert any(pwd.getpwuid(NOBODY).pw_name in one.body["users"] for one in service.announcements())
+    assert any(
+        pwd.getpwuid(NOBODY).pw_name in announcement.body["users"] for announcement in service.announcements()
+    )
 
 
 def test_unknown_device_is_not_managed(agent: Agent) -> None:
@@ -76,12 +78,15 @@ def test_service_is_told_what_a_file_was_placed_for(
     conversation.create(tmp_path / "file")
     wait_until(lambda: placement in service.decided, "the service is told")
     mine, decision = service.decided[placement]
-    assert [(one["kind"], one["bound"], one["hard"], one["weight"]) for one in decision["requirements"]] == [
+    assert [
+        (requirement["kind"], requirement["bound"], requirement["hard"], requirement["weight"])
+        for requirement in decision["requirements"]
+    ] == [
         ("current-read-rate", 50e6, True, 1.0),
         ("average-write-rate", 400e6, False, 2.0),
         ("free-capacity", 1.5e9, False, 1.0),
     ]
-    assert {one["level"] for one in decision["requirements"]} == {"explicit"}
+    assert {requirement["level"] for requirement in decision["requirements"]} == {"explicit"}
     assert (decision["expected_bytes"], decision["expected_from"]) == (10**9, "request")
     assert decision["candidates"][0]["element"] == conversation.answer.element
     assert decision["candidates"][0]["distance"] == pytest.approx(conversation.answer.distance)
@@ -110,7 +115,10 @@ def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
     placement = conversation.answer.placement
     wait_until(lambda: placement in service.decided, "the service is told")
     decision = service.decided[placement][1]
-    assert {(one["kind"], one["bound"], one["level"]) for one in decision["requirements"]} == {
+    assert {
+        (requirement["kind"], requirement["bound"], requirement["level"])
+        for requirement in decision["requirements"]
+    } == {
         ("current-write-rate", 30e6, "explicit"),
         ("current-read-rate", 10e6, "user"),
     }

@@ -120,10 +120,10 @@ def test_staging_directory_that_was_moved_is_made_again_at_once(
     agent: Agent, device: int, branches: dict[str, Path]
 ) -> None:
     agent.ask(device).close()
-    wait_until(lambda: all((one / ".ses").exists() for one in branches.values()), "both are there")
+    wait_until(lambda: all((branch / ".ses").exists() for branch in branches.values()), "both are there")
     for branch in branches.values():
         (branch / ".ses").rename(branch / "away")
     wait_until(
-        lambda: all((one / ".ses" / str(os.getuid())).exists() for one in branches.values()),
+        lambda: all((branch / ".ses" / str(os.getuid())).exists() for branch in branches.values()),
         "they are made again, though nobody asks",
     )

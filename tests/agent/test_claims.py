@@ -229,7 +229,9 @@ def test_choice_from_an_earlier_epoch_is_explained(
         if placement in service.decided:
             break
         assert now - claim.epoch >= KEPT_EPOCHS, "it is not explained"  # else the machine was slow
-    wrote = {one["element"]: one["write"] for one in service.decided[placement][1]["candidates"]}
+    wrote = {
+        candidate["element"]: candidate["write"] for candidate in service.decided[placement][1]["candidates"]
+    }
     assert wrote[element] == 200e6 / (1 + claim.seen[row]), "as it was"
 
 
@@ -312,7 +314,7 @@ def test_an_element_judged_without_a_sample_is_told_without_its_age(
     os.close(claims.create(claim, tmp_path / "file"))
     wait_until(lambda: claims.id_of(claim) in service.decided, "it is told")
     _, decision = service.decided[claims.id_of(claim)]
-    ages = {one["element"]: one["age"] for one in decision["candidates"]}
+    ages = {candidate["element"]: candidate["age"] for candidate in decision["candidates"]}
     assert ages.pop("union/b7") is None
     assert ages
     assert all(age >= 0.5 for age in ages.values())
@@ -341,7 +343,10 @@ def test_node_hears_often_while_files_are_created(
     claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     def silent_words() -> int:
-        return sum(not one.body["opened"] and not one.body["ended"] for one in service.announcements()[said:])
+        return sum(
+            not announcement.body["opened"] and not announcement.body["ended"]
+            for announcement in service.announcements()[said:]
+        )
 
     service.pace = 300.0
     service.later = {"report_within_seconds": 1.0}

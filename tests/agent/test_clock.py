@@ -73,7 +73,9 @@ def test_a_clock_that_is_set_makes_no_age_and_no_end(
     _, decision = service.decided[claims.id_of(after)]
     assert abs(decision["decided_at"] - time.time() - ahead * 3600) < FAR, "the clock was set"
     assert 0 <= decision["age_seconds"] < FAR
-    assert all(0 <= one["age"] < FAR for one in decision["candidates"] if one["age"] is not None)
+    assert all(
+        0 <= candidate["age"] < FAR for candidate in decision["candidates"] if candidate["age"] is not None
+    )
     os.close(closed_fd)
     for number in range(2):  # what is closed later ends later
         later = close_at_once(claims, tmp_path / f"later{number}")

@@ -310,7 +310,7 @@ def test_a_directory_that_was_renamed_to_the_staging_directory_is_left_alone(
     assert refused(agent, device)
     assert agent.says("/b1/.ses: holds what the agent did not make")
     assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o700
-    assert [one.name for one in (trap / ".ses").iterdir()] == ["#4711"]
+    assert [path.name for path in (trap / ".ses").iterdir()] == ["#4711"]
 
 
 def test_group_and_access_list_of_the_branch_are_not_inherited(

@@ -164,7 +164,10 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
     wait_until(lambda: claims.id_of(claim) in service.decided, "the service is told")
     mine, decision = service.decided[claims.id_of(claim)]
     assert mine["predicted"]["free"] == 50e9
-    assert next(one["free"] for one in decision["candidates"] if one["element"] == "union/b2") == 50e9
+    assert (
+        next(candidate["free"] for candidate in decision["candidates"] if candidate["element"] == "union/b2")
+        == 50e9
+    )
     os.close(file)
 
 
@@ -228,7 +231,7 @@ def test_record_of_a_choice_by_no_sample_tells_no_age(
     placement = conversation.answer.placement
     service.revive()
     wait_until(lambda: placement in service.decided, "the service is told")
-    assert {one["age"] for one in service.decided[placement][1]["candidates"]} == {None}
+    assert {candidate["age"] for candidate in service.decided[placement][1]["candidates"]} == {None}
 
 
 def test_claims_without_service_are_told_when_it_is_back(
@@ -253,9 +256,9 @@ def test_unused_choices_without_service_are_nobodys_business(
     used.create(tmp_path / "file")
     service.revive()
     wait_until(lambda: service.restored(used.answer.placement), "the service is told")
-    assert {end["placement_id"] for one in service.announcements() for end in one.body["ended"]} <= {
-        used.answer.placement
-    }
+    assert {
+        end["placement_id"] for announcement in service.announcements() for end in announcement.body["ended"]
+    } <= {used.answer.placement}
 
 
 def test_agent_that_starts_without_a_service_places_from_what_it_kept(

@@ -110,7 +110,7 @@ def test_ranks_on_two_nodes_land_on_elements_of_their_own(
             return {
                 paths[service.opened(placement)[0]["path"]]: (
                     decision["job_rank"],
-                    [one["element"] for one in decision["candidates"]],
+                    [candidate["element"] for candidate in decision["candidates"]],
                 )
                 for service in services
                 for placement, (_, decision) in list(service.decided.items())

@@ -146,7 +146,11 @@ with open(sys.argv[1], "rb", buffering=0) as file:
 
 def readings(service: FakeService) -> list[list[dict[str, Any]]]:
     """What was said of files that are read, each time."""
-    return [one.body["reading"] for one in service.announcements() if "reading" in one.body]
+    return [
+        announcement.body["reading"]
+        for announcement in service.announcements()
+        if "reading" in announcement.body
+    ]
 
 
 def test_what_is_written_at_random_places_is_counted(

@@ -121,7 +121,7 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
     wait_until(lambda: placement in service.decided, "the service is told")
     mine, decision = service.decided[placement]
     assert mine["predicted"]["write"] == LINK / 2
-    limits = {one["element"]: one["server_limit"] for one in decision["candidates"]}
+    limits = {candidate["element"]: candidate["server_limit"] for candidate in decision["candidates"]}
     assert limits[chosen[3]] == LINK / 2
     assert {limits[element] for element in limits if element not in LIMITED} == {None}
     for one in asked:

@@ -162,7 +162,7 @@ def test_loss_is_logged_once_however_many_ask(
         assert status_of(agent, device, f"app{number}") == side.PLACE
     agent.wait_for("still lost")
     warnings = [line for line in agent.log.read_text().splitlines() if "warning: service at" in line]
-    assert len([one for one in warnings if "(no reply within" not in one]) <= 1 <= len(warnings)
+    assert len([warning for warning in warnings if "(no reply within" not in warning]) <= 1 <= len(warnings)
 
 
 def test_hanging_service_costs_a_program_its_budget_and_no_more(
@@ -209,7 +209,7 @@ def test_service_that_asks_to_be_left_alone_is(
 
     def later() -> list[float]:
         """When it asked, but for what was under way when it was told to wait."""
-        return [one.at - asked for one in list(service.requests) if one.at - asked > 2]
+        return [request.at - asked for request in list(service.requests) if request.at - asked > 2]
 
     wait_until(lambda: bool(later()), "the agent asks again")
     assert later()[0] > 9.5
@@ -281,7 +281,9 @@ def test_report_that_breaks_the_service_does_not_hold_up_the_others(
     assert 3 <= len(tried) < 20, "it is not tried for ever"
 
     def complete() -> list[Request]:
-        return [one for one in service.announcements()[before:] if one.body["complete"]]
+        return [
+            announcement for announcement in service.announcements()[before:] if announcement.body["complete"]
+        ]
 
     wait_until(complete, "all that is open is told: what is not listed has ended")
     assert cursed not in {file["placement_id"] for file in complete()[-1].body["opened"]}

@@ -56,8 +56,8 @@ def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
     agent.wait_for("the service refuses what was announced of user ")
     for fd in files:
         os.close(fd)
-    wait_until(lambda: all(service.ended(one) for one in others), "the others have ended")
-    bodies = [one.body for one in service.announcements()]
+    wait_until(lambda: all(service.ended(other) for other in others), "the others have ended")
+    bodies = [announcement.body for announcement in service.announcements()]
     opened = [file for body in bodies for file in body["opened"] if file["placement_id"] == cursed]
     assert len(opened) <= 2 or agent.was_kept_waiting(), "it is not said again"
     assert agent.log.read_text().count("the service refuses") == 1
@@ -148,7 +148,8 @@ def test_paths_of_any_bytes_travel_and_none_makes_a_message_too_large(
     service.revive()
     wait_until(lambda: placements <= service.open_now(), "all are known to another service")
     sizes = [
-        len(json.dumps(one.body, ensure_ascii=False).encode()) for one in service.announcements()[before:]
+        len(json.dumps(announcement.body, ensure_ascii=False).encode())
+        for announcement in service.announcements()[before:]
     ]
     assert sum(sizes) > 2**20 > max(sizes)
     (told,) = service.opened(asked[0].answer.placement)

@@ -29,7 +29,8 @@ def reborn(agent: Agent, service: FakeService) -> None:
     before = len(service.announcements())
     service.revive()
     wait_until(
-        lambda: any(one.body["complete"] for one in service.announcements()[before:]), "it is told again"
+        lambda: any(announcement.body["complete"] for announcement in service.announcements()[before:]),
+        "it is told again",
     )
 
 
@@ -61,7 +62,7 @@ def test_numbers_of_announcements_grow(
 ) -> None:
     for number in range(3):
         short_lived(agent, service, device, tmp_path / f"f{number}")
-    numbers = [one.body["number"] for one in service.announcements()]
+    numbers = [announcement.body["number"] for announcement in service.announcements()]
     assert numbers == sorted(set(numbers))
     assert numbers[0] > 0
 

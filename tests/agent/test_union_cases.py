@@ -31,7 +31,7 @@ def asked(program: Path, cases: list[tuple[str, str]], *words: str) -> list[str]
 
 def test_branches_modes_and_reserves_are_read_alike(agents: Path) -> None:
     unions = CASES["union"]
-    said = asked(agents, [(one["says"], one["min_free"]) for one in unions])
+    said = asked(agents, [(union["says"], union["min_free"]) for union in unions])
     for case, line in zip(unions, said, strict=True):
         python = parse_branches(case["says"], case["min_free"])
         assert sorted(f"{one.path} {one.mode} {one.min_free}" for one in python) == case["expected"]
@@ -40,7 +40,7 @@ def test_branches_modes_and_reserves_are_read_alike(agents: Path) -> None:
 
 def test_another_file_system_is_told_alike(agents: Path) -> None:
     pairs = CASES["another"]
-    said = asked(agents, [(one["described"], one["seen"]) for one in pairs], "another")
+    said = asked(agents, [(pair["described"], pair["seen"]) for pair in pairs], "another")
     for case, line in zip(pairs, said, strict=True):
         assert is_another(case["described"], case["seen"]) is case["expected"]
         assert line == str(int(case["expected"]))

@@ -81,7 +81,7 @@ def test_a_file_is_placed_though_another_node_removed_the_staging_directories(
 ) -> None:
     """Nodes share the branches, and the last process of the user has ended on one of them."""
     agent.ask(device).close()
-    wait_until(lambda: all((one / ".ses/0").is_dir() for one in branches.values()), "they are there")
+    wait_until(lambda: all((branch / ".ses/0").is_dir() for branch in branches.values()), "they are there")
     log = base / "placed.log"
     subprocess.run(
         [sys.executable, "-c", REMOVED_BEFORE_CREATE, *map(str, branches.values())], cwd=open_way,
@@ -109,7 +109,7 @@ def test_a_node_leaves_staging_directories_to_others_that_use_them(
             ["sh", "-c", CREATES.format(n=creates, name=number)], cwd=open_way, user=ALICE, check=True,
             env={**environment(nodes[number], public_wrapper), "SES_LOG": str(logs[-1])}, timeout=120,
         )  # fmt: skip
-        made.append(min((one / f".ses/{ALICE}").stat().st_ino for one in branches.values()))
+        made.append(min((branch / f".ses/{ALICE}").stat().st_ino for branch in branches.values()))
     assert [placed(log) for log in logs] == [2, 30]
     assert made[0] == made[1], "the first node has removed none"
     own = [branch / f".ses/{ALICE}" for branch in branches.values()]
@@ -118,7 +118,7 @@ def test_a_node_leaves_staging_directories_to_others_that_use_them(
 
 def announced(service: FakeService) -> list[dict[str, str]]:
     """What the agent said of elements that some users cannot use."""
-    tables = [table for one in service.requests for table in one.body.get("tables", ())]
+    tables = [table for request in service.requests for table in request.body.get("tables", ())]
     return [one for table in tables for one in table.get("excluded", ()) if one["user"] is not None]
 
 

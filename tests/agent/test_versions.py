@@ -27,7 +27,7 @@ def test_a_later_service_of_the_same_major_version_is_understood(
     agent.wait_for("service found")
     assert status_of(agent, device) == side.PLACE
     assert not agent.says("makes no sense")
-    assert {one.version for one in service.requests} == {OWN}
+    assert {request.version for request in service.requests} == {OWN}
 
 
 def test_storage_where_no_files_are_placed_bars_no_other(
@@ -40,7 +40,7 @@ def test_storage_where_no_files_are_placed_bars_no_other(
     agent = start(service.url)
     agent.wait_for("service found")
     assert status_of(agent, device) == side.PLACE
-    asked = [table for one in service.requests if one.body for table in one.body["tables"]]
+    asked = [table for request in service.requests if request.body for table in request.body["tables"]]
     assert {one["system"] for one in asked} == {"union"}
 
 

@@ -44,7 +44,7 @@ def test_functions_run_on_a_node_of_another_architecture(prefix: Path) -> None:
     ]  # fmt: skip
     done = ses_as_plain_user("offload", *words, folder=folder, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [one["error"] for one in json.loads(done.stdout)["nodes"]] == ["", ""]
+    assert [node["error"] for node in json.loads(done.stdout)["nodes"]] == ["", ""]
     listed = subprocess.run(
         ["readelf", "-h", folder / "there/chained.binary"], capture_output=True, text=True
     )

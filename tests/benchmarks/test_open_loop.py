@@ -47,7 +47,7 @@ def test_answers_are_told_apart_by_status_and_timed(port: int) -> None:
     assert 10 < sent < 200
     assert len(outcome.times[200]) > len(outcome.times[503])
     assert outcome.share(503) == len(outcome.times[503]) / sent
-    assert all(one > 0 for times in outcome.times.values() for one in times)
+    assert all(time > 0 for times in outcome.times.values() for time in times)
 
 
 def test_a_server_that_hangs_up_ends_the_benchmark(port: int) -> None:

@@ -28,8 +28,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         parent.chmod(parent.stat().st_mode | 0o011)
     shared = work / "shared"
     union, branches = shared / "union", tuple(shared / f"disk{number}" for number in (1, 2, 3, 4))
-    for one in (shared, union, *branches):
-        one.mkdir()
+    for branch in (shared, union, *branches):
+        branch.mkdir()
     with ExitStack() as undo:
         options = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
         subprocess.run(

@@ -83,11 +83,11 @@ class Machine:
         """Lay a cable to each of the others, on a bridge of this machine."""
         _outside(self, "ip", "link", "add", "bridge", "type", "bridge")
         _address(self, "bridge")
-        for one in others:
-            port = f"to-{one.name}"
-            _outside(self, "ip", "link", "add", port, "type", "veth", "peer", "eth0", "netns", str(one.pid))
+        for other in others:
+            port = f"to-{other.name}"
+            _outside(self, "ip", "link", "add", port, "type", "veth", "peer", "eth0", "netns", str(other.pid))
             _outside(self, "ip", "link", "set", port, "master", "bridge", "up")
-            _address(one, "eth0")
+            _address(other, "eth0")
 
     def end(self) -> None:
         """End all that runs on it."""

@@ -61,7 +61,7 @@ def play(cluster: Cluster) -> dict[str, dict[str, int]]:
 def opened(cluster: Cluster) -> dict[str, str]:
     """Return the node of each file below the union that the ledger has open."""
     asked = cluster.services.output("/opt/qstorman/venv/bin/ses", "files", "--state", "open", "--json")
-    return {str(one["path"]): str(one["node"]) for one in json.loads(asked)["files"]}
+    return {str(file["path"]): str(file["node"]) for file in json.loads(asked)["files"]}
 
 
 def submit(cluster: Cluster, directory: Path) -> tuple[str, dict[str, str]]:
@@ -97,8 +97,10 @@ def test_a_job_on_all_nodes_has_its_files_placed_and_an_upgrade_lets_it_be(
     wait_until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}", PATIENCE)
     # Upgrades: agents before the service on one half, and after it on the other.
     for machines in (cluster.nodes[: NODES // 2], (cluster.services,), cluster.nodes[NODES // 2 :]):
-        for one in machines:
-            one.output("systemctl", "restart", "ses-service" if one is cluster.services else "ses-agent")
+        for machine in machines:
+            machine.output(
+                "systemctl", "restart", "ses-service" if machine is cluster.services else "ses-agent"
+            )
     wait_until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}", PATIENCE)
     assert state().split()[0] == "RUNNING"
     (directory / "go").touch()

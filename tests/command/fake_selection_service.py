@@ -131,8 +131,8 @@ class SelectionServiceDouble:
             wanted = query.get("path", [None])[0]
             file = tuple(query.get(name, [None])[0] for name in ("device", "inode"))
             short = [
-                {k: v for k, v in one.items() if k not in ("candidates", "refused")}
-                for one in self.placements
+                {k: v for k, v in placement.items() if k not in ("candidates", "refused")}
+                for placement in self.placements
             ]
             return 200, {"placements": [
                 one for one in short
@@ -158,9 +158,9 @@ class SelectionServiceDouble:
         if path == "/v1/report":
             return 200, self.report
         if path.startswith("/v1/placements/"):
-            for one in self.placements:
-                if one["placement_id"] == path.rpartition("/")[2]:
-                    return 200, one
+            for placement in self.placements:
+                if placement["placement_id"] == path.rpartition("/")[2]:
+                    return 200, placement
             return problem(404, "no-placement", "There is no such placement.")
         if path == "/v1/requirements":
             user = query.get("user", [None])[0]

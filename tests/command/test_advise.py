@@ -36,13 +36,13 @@ def kept(tmp_path: Path, service: SelectionServiceDouble) -> str:
 
 def test_each_element_is_told_with_its_time_and_what_binds(ses: Ses, kept: str) -> None:
     told = ses.json("advise", "--profile", kept)
-    assert [one["elements"] for one in told["forecasts"]] == [
+    assert [forecast["elements"] for forecast in told["forecasts"]] == [
         ["union/b1"],
         ["union/b2"],
         ["union/b2", "union/b1"],
     ]
-    assert [one["seconds"] for one in told["forecasts"]] == pytest.approx([4.0, 3.0, 2.0])
-    assert {one["binding"] for one in told["forecasts"]} == {"disk"}
+    assert [forecast["seconds"] for forecast in told["forecasts"]] == pytest.approx([4.0, 3.0, 2.0])
+    assert {forecast["binding"] for forecast in told["forecasts"]} == {"disk"}
     assert told["measured_seconds"] == 9.0
     result = ses("advise", "--profile", kept)
     assert "Storage binds: 2 stripes would take 50% less time." in result.stdout
@@ -104,7 +104,10 @@ def test_what_the_program_needs_is_part_of_the_question(
 ) -> None:
     ses.json("advise", "--profile", kept)
     asked = [body for method, path, body in service.requests if path == "/v1/selections"][-1]
-    assert {one["kind"] for one in asked["requirements"]} == {"current-read-rate", "current-write-rate"}
+    assert {requirement["kind"] for requirement in asked["requirements"]} == {
+        "current-read-rate",
+        "current-write-rate",
+    }
 
 
 def test_what_the_service_says_about_the_question_is_shown(

@@ -28,10 +28,11 @@ def facts_of(text: str) -> dict[str, dict[str, str]]:
     """What is said of each directory, by its path."""
     graph = Graph().parse(data=text)
     return {
-        str(graph.value(one, QSM.target)): {
-            str(property_).rpartition("#")[2]: str(value) for property_, value in graph.predicate_objects(one)
+        str(graph.value(subject, QSM.target)): {
+            str(property_).rpartition("#")[2]: str(value)
+            for property_, value in graph.predicate_objects(subject)
         }
-        for one in graph.subjects(QSM.elementOf)
+        for subject in graph.subjects(QSM.elementOf)
     }
 
 
@@ -76,10 +77,10 @@ def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(module, "look_at", lambda _: seen)
     monkeypatch.setattr(module, "parse_mounts", lambda _: mounts)
     monkeypatch.setattr(module, "file_system_at", lambda path: f"x {path}")
-    text = turtle(look("net", [one.point for one in mounts]), observed_as_mounted=True)
+    text = turtle(look("net", [mount.point for mount in mounts]), observed_as_mounted=True)
     assert validate(text, "net.ttl") == []
     found = facts_of(text)
-    home, tmp, ceph = (found[one.point] for one in mounts)
+    home, tmp, ceph = (found[mount.point] for mount in mounts)
     assert home["servedBy"] == tmp["servedBy"] != ceph["servedBy"]
     assert (home["device"], tmp["device"], ceph.get("device")) == ("nfs", "nfs", None)
     assert name_of("nfs filer") == "nfs"
@@ -107,13 +108,13 @@ def test_init_describes_directories_as_service_and_monitor_take_them(ses, tmp_pa
     ]  # fmt: skip
     target = Target(name="directories", collector="directories", paths=tuple(map(str, paths)))
     elements = described(site, [target], COLLECTORS)
-    assert {one.id: one.mount_point for one in elements} == {
+    assert {element.id: element.mount_point for element in elements} == {
         f"directories/{path.name}": str(path) for path in paths
     }
     before = site.read_text()
     (third := tmp_path / "three").mkdir()
     more = ses.json("init", str(directory), *given, "--directories", str(third), "--host", "store1")
-    assert [one["path"] for one in more["files"]] == [str(site)], (
+    assert [file["path"] for file in more["files"]] == [str(site)], (
         "what was added is described, and nothing else"
     )
     assert site.read_text().startswith(before)

@@ -58,7 +58,7 @@ def examine(ses, wrapper, socket_path):
 
 def said(checks, link, state="fault"):
     """The details and remedies of one link that are in one state."""
-    found = [one for one in checks if one["link"] == link and one["state"] == state]
+    found = [check for check in checks if check["link"] == link and check["state"] == state]
     assert found, f"no {state} of {link} in {checks}"
     assert state != "fault" or all(one["mend"] for one in found)
     return " ".join(one["detail"] + " " + one["mend"] for one in found)
@@ -357,15 +357,18 @@ def test_a_healthy_chain_passes(examine, service, union, socket_path):
     mount, branches = union
     service.elements = [
         element(
-            one.name, str(mount), str(one), observation(f"union/{one.name}", exporter=f"{service.url}/readyz")
+            branch.name,
+            str(mount),
+            str(branch),
+            observation(f"union/{branch.name}", exporter=f"{service.url}/readyz"),
         )
-        | {"file_system": file_system_at(one)}
-        for one in branches
+        | {"file_system": file_system_at(branch)}
+        for branch in branches
     ]
     with listening(socket_path, answer(PLACE, "union/b1")):
         checks = examine(code=0)
     assert "2 branches, all 2 elements" in said(checks, "union mount", "ok")
-    assert {one["state"] for one in checks} == {"ok"}
+    assert {check["state"] for check in checks} == {"ok"}
 
 
 @pytest.mark.parametrize(

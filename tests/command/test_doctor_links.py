@@ -49,7 +49,8 @@ def test_a_machine_that_is_known_by_two_names_is_named():
     names = ("n1", "n1.hpc.example.org", "n2.hpc.example.org")
     heard = HeardNodes(
         nodes=tuple(
-            HeardNode(node=one, since=1.0, heard_at=2.0, version="0.1.0", open_placements=0) for one in names
+            HeardNode(node=name, since=1.0, heard_at=2.0, version="0.1.0", open_placements=0)
+            for name in names
         )
     )
     (found,) = check_node_names(SimpleNamespace(nodes=lambda: heard))

@@ -35,7 +35,7 @@ def test_a_drained_element_takes_no_files_until_it_is_undrained(site):
     assert re.search(rf"Open files: 0 of 0 in union are on {best}; they stay there\.", shown)
     assert f"{best} takes no further files; ses undrain {best} ends it." in shown
     answer = json.loads(done(site("rank", "--user", "alice", "--json")))
-    assert best not in [one["element"] for one in answer["candidates"]]
+    assert best not in [candidate["element"] for candidate in answer["candidates"]]
     (refused,) = [one for one in answer["refused"] if one["element"] == best]
     assert refused["reason"] == "draining"
     assert refused["detail"] == "The site is emptying it (disk 12 is replaced); no file may be added."
@@ -131,7 +131,7 @@ def test_only_administrators_change_elements(site):
 
 
 def test_the_last_element_of_a_storage_system_is_not_removed(site):
-    names = [one["id"] for one in json.loads(done(site("elements", "list", "--json")))["elements"]]
+    names = [element["id"] for element in json.loads(done(site("elements", "list", "--json")))["elements"]]
     for name in names[1:]:
         done(site("elements", "remove", name))
     assert "without elements" in done(site("elements", "remove", names[0]), 2)

@@ -345,7 +345,7 @@ def test_the_birth_of_a_file_on_a_union_is_asked_of_its_branch(union):
     mount, branches = union
     (mount / "file").write_text("x")
     (mount / "file").rename(mount / "renamed")
-    on_branch = next(one / "renamed" for one in branches if (one / "renamed").exists())
+    on_branch = next(branch / "renamed" for branch in branches if (branch / "renamed").exists())
     seen = identify(mount / "renamed")
     told = subprocess.run(
         ["stat", "-c", "%W", str(on_branch)], check=True, capture_output=True, text=True, timeout=60

@@ -49,7 +49,7 @@ def two_files(service):
 
 def test_files_show_what_was_required_predicted_and_got_with_the_cause(ses, service):
     text = ses("files").output
-    row = next(one for one in text.splitlines() if "others came" in one)
+    row = next(line for line in text.splitlines() if "others came" in line)
     for said in ("union/b3", "current-write-rate", "100.0", "150.0", "40.0", "missed"):
         assert said in row
     assert service.asked == {"user": getpass.getuser(), "limit": "50"}
@@ -64,7 +64,7 @@ def test_a_file_of_another_user_cannot_steer_the_terminal(ses, service):
 
 def test_a_sum_of_files_that_cannot_be_judged_falls_short_by_nothing_known(ses, service):
     service.report = {**REPORT, "applications": [{**summed("dd", 1, 0), "met_ratio": None, "shortfall": 0.0}]}
-    row = next(one for one in ses("report").output.splitlines() if one.startswith("dd"))
+    row = next(line for line in ses("report").output.splitlines() if line.startswith("dd"))
     assert "%" not in row
 
 
@@ -87,7 +87,7 @@ def test_a_list_goes_on_until_there_are_no_more(ses, service):
 
 def test_csv_has_every_figure_of_every_file(ses):
     rows = list(csv.DictReader(io.StringIO(ses("files", "--csv").output)))
-    assert [one["placement_id"] for one in rows] == [OPEN["placement_id"], MISSED["placement_id"]]
+    assert [row["placement_id"] for row in rows] == [OPEN["placement_id"], MISSED["placement_id"]]
     assert (rows[1]["path"], rows[1]["achieved"], rows[0]["achieved"]) == (MISSED["path"], "40.0", "")
 
 
@@ -95,8 +95,8 @@ def test_no_word_of_a_user_is_a_formula_of_a_spreadsheet(ses, service):
     words = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1"]
     service.files = [{**MISSED, "application": word, "path": f"/data/{word}"} for word in words]
     rows = list(csv.DictReader(io.StringIO(ses("files", "--csv").output)))
-    assert [one["application"] for one in rows] == [f"'{on_one_line(word)}" for word in words]
-    assert [one["path"] for one in rows] == [f"/data/{on_one_line(word)}" for word in words]
+    assert [row["application"] for row in rows] == [f"'{on_one_line(word)}" for word in words]
+    assert [row["path"] for row in rows] == [f"/data/{on_one_line(word)}" for word in words]
     assert rows[0]["bytes_read"] == "0.0"
 
 

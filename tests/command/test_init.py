@@ -41,7 +41,7 @@ def made(ses, storage: str, tmp_path: Path) -> Path:
     )  # fmt: skip
     assert said["written"] is True
     assert said["storage"] == [{"name": "union", "mount_point": storage, "elements": 2}]
-    listed = {one["path"] for one in said["files"]}
+    listed = {file["path"] for file in said["files"]}
     assert listed == {str(path) for path in directory.rglob("*") if path.is_file()}
     return directory
 
@@ -50,7 +50,7 @@ def options(file: Path) -> dict[str, str]:
     """The options in a file as systemd reads it."""
     (line,) = [one for one in file.read_text().splitlines() if one and not one.startswith("#")]
     text = line.split("=", 1)[1].strip('"')
-    words = (one.partition(" ") for one in re.split(r" (?=--)", text))
+    words = (part.partition(" ") for part in re.split(r" (?=--)", text))
     return {name: value for name, _space, value in words}
 
 
@@ -89,8 +89,8 @@ def test_secrets_are_closed_and_the_certificate_has_every_name(made: Path) -> No
     here = made / "qstorman"
     secrets = [here / "tokens.toml", here / "tls/ca-key.pem", here / "tls/store1-key.pem"]
     secrets += [here / f"tokens/{name}.token" for name in ("admin", "n1", "n2")]
-    assert {stat.S_IMODE(one.stat().st_mode) for one in secrets} == {0o600}
-    assert all(one.read_text().strip() for one in secrets)
+    assert {stat.S_IMODE(secret.stat().st_mode) for secret in secrets} == {0o600}
+    assert all(secret.read_text().strip() for secret in secrets)
     asked = ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", str(here / "tls/store1.pem")]
     names = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     assert "DNS:store1, IP Address:127.0.0.1" in names
@@ -105,9 +105,9 @@ def test_who_serves_can_read_it_whatever_the_umask_of_who_wrote_it(ses, storage:
         os.umask(before)
     here = directory / "qstorman"
     folders = [directory.parent, directory, here, here / "tls", here / "node", directory / "default"]
-    assert {stat.S_IMODE(one.stat().st_mode) for one in folders} == {0o755}
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o755}
     files = [here / "site.ttl", here / "smed.toml", here / "tls/ca.pem", here / "tls/store1.pem"]
-    assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o644}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o644}
     assert stat.S_IMODE((here / "tokens").stat().st_mode) == 0o700
 
 
@@ -131,10 +131,10 @@ def test_run_again_it_describes_the_disk_that_was_added(
     (added := tmp_path / "b0").mkdir()
     os.setxattr(mount / ".mergerfs", "user.mergerfs.branches", f"+<{added}".encode())
     said = ses.json("init", str(made), "--storage", str(mount))
-    assert [one["path"] for one in said["files"]] == [str(site)]
+    assert [file["path"] for file in said["files"]] == [str(site)]
     assert site.read_text().startswith(before)
     elements = described(site, [Target(name="union", collector="mergerfs", paths=(str(mount),))], COLLECTORS)
-    assert {one.id: one.mount_point for one in elements} == {
+    assert {element.id: element.mount_point for element in elements} == {
         f"union/{path.name}": str(path) for path in (added, *branches)
     }
 
@@ -145,7 +145,7 @@ def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: s
     said = ses.json("init", str(other), *same, "--dry-run")
     assert said["written"] is False
     assert not other.exists()
-    assert {one["path"] for one in said["files"]} == {
+    assert {file["path"] for file in said["files"]} == {
         str(other / path.relative_to(made)) for path in made.rglob("*") if path.is_file()
     }
     told = ses("init", str(other), "--storage", storage, "--dry-run", COLUMNS="80")
@@ -237,7 +237,7 @@ def test_json_never_asks(storage: str, tmp_path: Path) -> None:
 def test_nodes_that_prove_themselves_by_munge_need_no_tokens(ses, storage: str, tmp_path: Path) -> None:
     directory = tmp_path / "etc"
     said = ses.json("init", str(directory), "--storage", storage, "--host", "store1", "--munge")
-    assert not [one for one in said["files"] if "token of" in one["what"]]
+    assert not [file for file in said["files"] if "token of" in file["what"]]
     assert "--munge" in options(directory / "default/ses-service")
     agent = options(directory / "qstorman/node/ses-agent")
     assert "--munge" in agent

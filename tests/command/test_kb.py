@@ -203,8 +203,8 @@ def test_a_discovered_union_is_merged_and_keeps_what_people_changed(kb, union, t
 def test_discover_lists_the_branches_of_a_union(ses, union):
     mount, branches = union
     data = ses.json("discover", "--mergerfs", str(mount))
-    assert [one["directory"] for one in data["branches"]] == [str(one) for one in branches]
-    assert {one["mode"] for one in data["branches"]} == {"RW"}
+    assert [branch["directory"] for branch in data["branches"]] == [str(branch) for branch in branches]
+    assert {branch["mode"] for branch in data["branches"]} == {"RW"}
     assert "b2" in ses("discover", "--mergerfs", str(mount)).output
     assert ses("discover", "--mergerfs", str(branches[0])).exit_code == 5
     assert ses("discover").exit_code == 2

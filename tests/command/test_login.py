@@ -53,7 +53,7 @@ def test_who_logged_in_needs_no_settings(
     kept = tmp_path / ".config/ses/token"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
-    assert sorted(one.name for one in kept.parent.iterdir()) == ["service", "token"]
+    assert sorted(path.name for path in kept.parent.iterdir()) == ["service", "token"]
     assert person("requirements", "set", "user", "alice", "write>=20MB/s").exit_code == 0
     assert "not" in person("requirements", "set", "user", "bob", "write>=20MB/s").output
     listed = json.loads(person("token", "list", "--json").stdout)
@@ -87,7 +87,7 @@ def test_wrong_token_is_not_kept_and_the_one_before_stays(
     for wrong, code in (("ses_wrong", 4), ("two words", 2), ("", 2), (of_the_file, 2)):
         assert person("login", text=wrong).exit_code == code
     assert (tmp_path / ".config/ses/token").read_text().strip() == secret
-    assert sorted(one.name for one in (tmp_path / ".config/ses").iterdir()) == ["service", "token"]
+    assert sorted(path.name for path in (tmp_path / ".config/ses").iterdir()) == ["service", "token"]
 
 
 def test_service_that_is_away_is_said_and_the_token_is_forgotten(

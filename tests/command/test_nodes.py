@@ -49,7 +49,10 @@ def test_a_ranking_asks_what_was_typed_and_shows_who_was_refused(ses, service):
     assert result.exit_code == 0, result.output
     (asked,) = [body for _, path, body in service.requests if path == "/v1/nodes/selections"]
     assert (asked["count"], asked["exclude"], asked["subject"]["user"]) == (4, "n[1-2]", "alice")
-    assert [(one["kind"], one["minimum"], one["strictness"]) for one in asked["requirements"]] == [
+    assert [
+        (requirement["kind"], requirement["minimum"], requirement["strictness"])
+        for requirement in asked["requirements"]
+    ] == [
         ("write", 300, "soft"),
         ("free", 2, "hard"),
     ]

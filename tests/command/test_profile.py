@@ -49,7 +49,9 @@ def test_requirements_are_stored_where_asked(ses: Ses, service: SelectionService
     result = ses("profile", "--darshan", str(LOG), "--save", "application", "alice:simulate")
     assert result.exit_code == 0, result.output
     assert "Stored for application alice:simulate: revision 1." in result.stderr
-    kinds = [one["kind"] for one in service.sets["application", "alice:simulate"]["requirements"]]
+    kinds = [
+        requirement["kind"] for requirement in service.sets["application", "alice:simulate"]["requirements"]
+    ]
     assert kinds == ["current-write-rate", "free-capacity"]
 
 

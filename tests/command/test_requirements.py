@@ -77,7 +77,7 @@ def test_set_without_anything_to_set_changes_nothing(ses, service):
     assert ses("requirements", "set", "user", "alice").exit_code == 2
     assert ses("requirements", "set", "user", "alice", "--clear", "free-capacity>=1GB").exit_code == 2
     assert ses("requirements", "set", "user", "alice", "--kind", "free-capacity").exit_code == 2
-    assert not [one for one in service.requests if one[0] == "PUT"]
+    assert not [request for request in service.requests if request[0] == "PUT"]
 
 
 def test_an_unknown_unit_is_refused_in_the_service_s_words(ses):

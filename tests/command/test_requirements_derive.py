@@ -31,7 +31,10 @@ def test_with_save_it_is_stored_as_derived(real: KnowledgeService) -> None:
     assert result.exit_code == 0, result.output
     assert "Stored for application alice:sim: revision 1." in result.stderr
     shown = json.loads(real("requirements", "get", "application", "alice:sim", "--json").stdout)
-    assert [one["kind"] for one in shown["requirements"]] == ["current-write-rate", "free-capacity"]
+    assert [requirement["kind"] for requirement in shown["requirements"]] == [
+        "current-write-rate",
+        "free-capacity",
+    ]
 
 
 def test_a_sentence_nobody_knows_is_answered_with_those_there_are(real: KnowledgeService) -> None:

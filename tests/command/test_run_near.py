@@ -23,9 +23,9 @@ def held(service, union):
     mount, branches = union
     (branches[1] / "data").write_bytes(b"line\n" * 2_000_000)
     service.elements = [
-        element(one.name, str(mount), str(one), None)
-        | {"open_placements": 3 * (one.name == "b2"), "available": {"read_mb_s": 80.0, "write_mb_s": 80.0}}
-        for one in branches
+        element(branch.name, str(mount), str(branch), None)
+        | {"open_placements": 3 * (branch.name == "b2"), "available": {"read_mb_s": 80.0, "write_mb_s": 80.0}}
+        for branch in branches
     ]
     service.node_classes = [{**HOLDER, "holds": ["union/b2"]}]
     service.node_selection |= {"candidates": [RANKED]}

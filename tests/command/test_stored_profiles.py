@@ -69,7 +69,7 @@ def test_a_removed_profile_requires_nothing_and_comes_back_by_undo(ses: Knowledg
     undone = ses("kb", "undo", str(number), who="alice")
     assert undone.exit_code == 0, undone.output
     vocabulary = json.loads(ses("requirements", "kinds", "--json", who="alice").stdout)
-    back = next(one for one in vocabulary["profiles"] if one["profile"] == "alice:gone")
+    back = next(profile for profile in vocabulary["profiles"] if profile["profile"] == "alice:gone")
     assert back["measured"]["written_bytes"] > 0
 
 

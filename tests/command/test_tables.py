@@ -62,7 +62,7 @@ def test_where_words_do_not_fit_only_the_longest_columns_are_cut(monkeypatch: py
     lines = shown(["file", "element", ">MB", "kind"], [row], monkeypatch)
     assert max(map(len, lines)) <= 80
     for whole in ("union/b1", "12.5", "free-capacity", "element"):
-        assert any(whole in one for one in lines)
+        assert any(whole in line for line in lines)
 
 
 WIDE = (

@@ -50,13 +50,13 @@ def test_a_disk_below_a_mount_point_that_is_not_in_use_is_one(
     mount, branches = union
     with fstab.open("a") as more:
         more.write(f"UUID=3 {branches[1].parent} xfs noauto 0 0\nUUID=4 {branches[1]} xfs defaults 0 0\n")
-    for one in branches:
-        subprocess.run(["mount", "-t", "tmpfs", "none", one], check=True)
+    for branch in branches:
+        subprocess.run(["mount", "-t", "tmpfs", "none", branch], check=True)
     try:
         done = ses("discover", "--mergerfs", str(mount), "--turtle", str(tmp_path / "found.ttl"))
     finally:
-        for one in branches:
-            subprocess.run(["umount", "-l", one], check=True)
+        for branch in branches:
+            subprocess.run(["umount", "-l", branch], check=True)
     assert done.exit_code == 0, done.output
 
 

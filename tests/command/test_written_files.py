@@ -161,7 +161,7 @@ def test_a_value_that_cannot_be_is_refused_with_its_line_whatever_marks_the_text
 def test_blank_nodes_lines_and_bases_of_several_files_are_each_files_own(base: KnowledgeBase) -> None:
     first, second = GOOD, HEAD + BRANCH.format(name="b2", rate="300.0e0")
     base.load_files({"a.ttl": f"@base <urn:other:> .\n{first}", "b.ttl": second})
-    assert {one.id: one.nominal_write_rate for one in base.environment().elements} == {
+    assert {element.id: element.nominal_write_rate for element in base.environment().elements} == {
         "u/b1": 1e8,
         "u/b2": 3e8,
     }

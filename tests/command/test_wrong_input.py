@@ -51,7 +51,7 @@ def test_numbers_and_names_that_cannot_be_are_said_and_never_sent(ses, service, 
     result = ses(*typed)
     assert result.exit_code == 2, result.output
     assert said in result.stderr
-    assert not [one for one in service.requests if one[0] != "GET"]
+    assert not [request for request in service.requests if request[0] != "GET"]
 
 
 def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service):

@@ -269,7 +269,7 @@ def test_copies_are_placed(built: Path, union: Union, tmp_path: Path) -> None:
     assert done.stdout.count("on union/b") == 6
     assert "6 placed" in done.stdout
     (ask, *_) = union.agent.asks
-    assert [one[2] for one in ask.requirements] == [50.0]
+    assert [requirement[2] for requirement in ask.requirements] == [50.0]
     assert ask.expected_bytes == 1
     assert ask.application == "ses-copy"
 
@@ -309,7 +309,7 @@ def test_a_small_file_in_a_fresh_directory_has_no_name_until_it_is_whole(
     inject = ["-e", f"inject=linkat:error={answer}:when=1"] if answer else []
     run = [*traced, *inject, built / "ses-copy", "--jobs", "1", tmp_path / "from", elsewhere / "to"]
     subprocess.run(run, check=True, capture_output=True, timeout=120)
-    assert {one.name: one.read_text() for one in (elsewhere / "to").iterdir()} == {
+    assert {path.name: path.read_text() for path in (elsewhere / "to").iterdir()} == {
         str(number): f"small {number}" for number in range(3)
     }
     calls = (tmp_path / "calls").read_text()

@@ -39,10 +39,10 @@ def swapper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def found_in(top: Path) -> dict[str, tuple[object, ...]]:
     """What nobody may change, of everything below."""
     found = {}
-    for one in [top, *sorted(top.rglob("*"))]:
-        status = one.lstat()
-        content = one.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-        found[str(one)] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, content)
+    for path in [top, *sorted(top.rglob("*"))]:
+        status = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        found[str(path)] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, content)
     return found
 
 
@@ -65,10 +65,10 @@ def scene(top: Path, owner: int) -> None:
     os.link(top / "victim/link", top / "plant/hard link")
     os.mkfifo(top / "plant/pipe")
     (top / "plant/directory").mkdir()
-    for one in (top, *top.rglob("*")):
-        under = one.relative_to(top).parts[:1]
+    for path in (top, *top.rglob("*")):
+        under = path.relative_to(top).parts[:1]
         os.chown(
-            one,
+            path,
             *([owner] * 2 if under in (("victim",), ("secret",)) else [MALLORY] * 2),
             follow_symlinks=False,
         )
@@ -135,9 +135,9 @@ def outcomes(swapper: Path, built: Path, work: Path, swap: str, uid: int) -> Ite
         for directory in ("home", "away"):
             if (top / directory).is_symlink():
                 continue  # the exchange itself
-            for one in (top / directory).rglob("*"):
-                if stat.S_ISREG(one.lstat().st_mode) and one.lstat().st_nlink == 1:
-                    assert one.read_text() != "secret", (number, one)
+            for path in (top / directory).rglob("*"):
+                if stat.S_ISREG(path.lstat().st_mode) and path.lstat().st_nlink == 1:
+                    assert path.read_text() != "secret", (number, path)
         shutil.rmtree(top)
         if done.returncode == NOT_SO_MANY:
             return
@@ -199,7 +199,7 @@ def test_what_is_exchanged_during_a_migration_leads_nowhere(
             timeout=60, check=False,
         )  # fmt: skip
         assert found_in(top / "victim/data") == kept, (number, done.stderr)
-        regular = [one for one in top.rglob("data") if one.is_file() and not one.is_symlink()]
+        regular = [path for path in top.rglob("data") if path.is_file() and not path.is_symlink()]
         assert sorted(one.read_text() for one in regular if "victim" not in one.parts) == ["mine"], number
         shutil.rmtree(top)
         if done.returncode == NOT_SO_MANY:

@@ -87,7 +87,7 @@ def test_a_file_with_the_longest_path_is_copied(
     report = copy(*options, "from", "copy")
     assert report["files"] == 1
     found = Path(directory.replace("from", "copy", 1))
-    assert [one.name for one in found.iterdir()] == ["file"]
+    assert [path.name for path in found.iterdir()] == ["file"]
     assert (found / "file").read_text() == "bytes"
 
 
@@ -125,7 +125,7 @@ def test_a_source_that_changes_meanwhile_gives_no_copy(
     status, told = running.go_on()
     assert status == 1
     assert said in told
-    assert [one.name for one in tmp_path.iterdir()] == ["from"]
+    assert [path.name for path in tmp_path.iterdir()] == ["from"]
 
 
 @needs_root
@@ -176,10 +176,10 @@ def test_a_copy_goes_on_once_there_is_room(tmp_path: Path, copy: Copy) -> None:
         report = copy("--jobs", "1", "from", small, status=1)
         assert "No space left on device" in report["failures"][0]
         assert "once there is room, the same command with --resume goes on" in report["stderr"]
-        assert all(one.stat().st_size == MIB for one in (small / "from").iterdir())
+        assert all(path.stat().st_size == MIB for path in (small / "from").iterdir())
         subprocess.run(["mount", "-o", "remount,size=8m", small], check=True, timeout=60)
         assert copy("--resume", "from", small)["skipped"] == 2
-        assert {one.name for one in (small / "from").iterdir()} == {"0", "1", "2", "again"}
+        assert {path.name for path in (small / "from").iterdir()} == {"0", "1", "2", "again"}
         assert (small / "from/0").stat().st_ino == (small / "from/again").stat().st_ino
         assert stat.S_IMODE((small / "from").stat().st_mode) == 0o750
 
@@ -236,10 +236,10 @@ def test_what_is_there_stays_where_a_link_cannot_be_made(kind: str, built: Path,
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done.stderr
     assert "No space left on device" in done.stderr
-    assert "what was there" in {one.read_text() for one in (tmp_path / "to/from").iterdir()}
+    assert "what was there" in {path.read_text() for path in (tmp_path / "to/from").iterdir()}
     done = subprocess.run(command[len(refused) + 2 :], cwd=tmp_path, check=False, timeout=60)
     assert done.returncode == 0
-    assert sorted(one.name for one in (tmp_path / "to/from").iterdir()) == ["file", "made"]
+    assert sorted(path.name for path in (tmp_path / "to/from").iterdir()) == ["file", "made"]
     assert stat.S_IFMT((tmp_path / "to/from/made").lstat().st_mode) == stat.S_IFMT(made.lstat().st_mode)
 
 

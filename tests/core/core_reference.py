@@ -95,17 +95,21 @@ def judge_row(
         tight = max(one for one in (of_size, of_files, ample) if known(one) and one >= 0)
     if refusal == Refusal.ACCEPTED and known(free) and free < least:
         refusal = Refusal.NO_ROOM
-    missing = [shortfall(one, offer[int(one["kind"])]) for one in requirements]
+    missing = [shortfall(requirement, offer[int(requirement["kind"])]) for requirement in requirements]
     unmet = 0
     for place, (one, by) in enumerate(zip(requirements, missing, strict=True)):
         if refusal == Refusal.ACCEPTED and one["hard"] and by > 0:
             refusal, unmet = Refusal.REQUIREMENT, place
-    weights = sum(float(one["weight"]) for one in requirements)
+    weights = sum(float(requirement["weight"]) for requirement in requirements)
     squares = sum(float(one["weight"]) * by**2 for one, by in zip(requirements, missing, strict=True))
     distance = math.sqrt(squares / weights) if weights else 0.0
-    rates = [one for one in requirements if one["kind"] in RATES and not one["at_most"]]
+    rates = [
+        requirement
+        for requirement in requirements
+        if requirement["kind"] in RATES and not requirement["at_most"]
+    ]
     got = offer[Kind.CURRENT_WRITE]
-    if any(one["kind"] in READS for one in rates):
+    if any(rate["kind"] in READS for rate in rates):
         read = offer[Kind.CURRENT_READ]
         if got == 0 or read == 0:
             got = 0.0 if known(got) and known(read) else NAN
@@ -267,7 +271,9 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
     caps.append((max(1, idle // 2), Cause.IDLE))
     limit, cause = min(caps, key=lambda one: one[0])
     rates = [
-        one for one in need["requirements"][: need["count"]] if one["kind"] in RATES and not one["at_most"]
+        requirement
+        for requirement in need["requirements"][: need["count"]]
+        if requirement["kind"] in RATES and not requirement["at_most"]
     ]
     if not rates:
         if need["bytes"] < 0 or limit == 1:
@@ -279,7 +285,7 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
         there = before[server] = before.get(server, -1) + 1
         offers[row] = predict(table[row], float(claims[row]), of_servers[row] + there, policy)
     for count in range(1, limit + 1):
-        got = [[offers[row][int(one["kind"])] for row in spread[:count]] for one in rates]
+        got = [[offers[row][int(rate["kind"])] for row in spread[:count]] for rate in rates]
         sums = [sum(rate for rate in some if known(rate)) for some in got]
         if all(total >= one["bound"] for total, one in zip(sums, rates, strict=True)):
             return spread[:count], Cause.RATE

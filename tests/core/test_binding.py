@@ -39,7 +39,7 @@ def test_enumerations_name_the_numbers_of_the_header(
 ) -> None:
     declared = ffi.typeof(f"enum ses_core_{theirs}").relements
     names = {name.removeprefix(prefix).removeprefix("SES_CORE_"): value for name, value in declared.items()}
-    assert names == {one.name: one.value for one in ours}
+    assert names == {our.name: our.value for our in ours}
 
 
 def idle_table(count: int) -> ses_core.Records:

@@ -115,7 +115,7 @@ def demonstrated(traces, tmp_path):
         library = re.search(r"LD_PRELOAD=(\S+)", text)[1]
         checks = json.loads(ses(environment, "doctor", "--library", library, "--try", union, "--json"))
         assert checks["ok"]
-        assert "trial file" in {one["link"] for one in checks["checks"]}
+        assert "trial file" in {check["link"] for check in checks["checks"]}
         explained = json.loads(ses(environment, "explain", f"{union}/placed/root/results.tar", "--json"))
         assert explained["verified"]
         assert json.loads(ses(environment, "status", "--json"))["elements"] == 8

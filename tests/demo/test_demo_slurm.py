@@ -29,7 +29,7 @@ def test_two_jobs_write_where_they_may_and_one_is_refused(traces):
     checkpoint, archive, refused = json.loads(told.read_text())["jobs"]
     told.unlink()
     for job, files in ((checkpoint, 2), (archive, 4)):
-        assert sum(one["files"] for one in job["got"]["elements"]) == files
+        assert sum(element["files"] for element in job["got"]["elements"]) == files
         assert job["refused"] is None
     assert "can be met by no node now; the nearest is union/b" in refused["refused"]
     assert (refused["got"], "refused" in done.stdout) == (None, True)

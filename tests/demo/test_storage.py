@@ -100,7 +100,7 @@ def test_without_loop_devices_there_are_plain_directories_and_it_is_said(work, t
     failing(tmp_path, monkeypatch, name)
     with ExitStack() as undo:
         storage = set_up(work, undo, ignore, PLANS)
-        assert [one.device for one in storage.branches] == [None, None]
+        assert [branch.device for branch in storage.branches] == [None, None]
         assert not storage.throttled
         assert any("plain directories" in note and "not permitted here" in note for note in storage.notes)
         assert mount_type(storage.union) == "fuse.mergerfs"

@@ -18,7 +18,7 @@ def _own(command: str) -> list[str]:
     """The words of a command of QStorMan's, also of one that is run on all nodes; empty for others."""
     words = shlex.split(command)
     if words[0] == "clush":
-        words = [one for one in shlex.split(words[-1]) if "=" not in one.split("-")[0]] or [""]
+        words = [part for part in shlex.split(words[-1]) if "=" not in part.split("-")[0]] or [""]
     return words if re.fullmatch(r"ses|ses-\w+|smed-\w+", words[0]) else []
 
 
@@ -32,22 +32,22 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize("words", OWN, ids=" ".join)
 def test_every_option_is_one_of_the_command(words: list[str]) -> None:
-    names = [one for one in words if not one.startswith("-")]
+    names = [word for word in words if not word.startswith("-")]
     pages = [ROOT / f"docs/commands/{'-'.join(names[:count])}.md" for count in (2, 1)]
     page = next(one for one in pages if one.exists()).read_text("utf-8")
-    for option in (one for one in words if one.startswith("--")):
+    for option in (word for word in words if word.startswith("--")):
         assert f"`{option}" in page, option
 
 
 def test_packages_and_units_are_those_that_are_built() -> None:
     control = (ROOT / "packaging/debian/control").read_text("utf-8")
     ours = set(re.findall(r"^Package: (\S+)", control, re.MULTILINE))
-    units = {one.stem for one in (ROOT / "packaging/systemd").glob("*.service")}
+    units = {path.stem for path in (ROOT / "packaging/systemd").glob("*.service")}
     for command in COMMANDS:
         words = shlex.split(command.replace("'", " ").replace("&&", " "))
         if "install" in words:
-            named = [one for one in words if re.match(r"ses|libses|smed|qstorman|python3-ses", one)]
+            named = [word for word in words if re.match(r"ses|libses|smed|qstorman|python3-ses", word)]
             assert set(named) - {"ses-agent"} <= ours, command
         if "enable" in words or "restart" in words:
-            named = [one for one in words if re.match(r"ses-|smed-", one)]
+            named = [word for word in words if re.match(r"ses-|smed-", word)]
             assert set(named) <= units | ours, command

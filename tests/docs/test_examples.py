@@ -44,7 +44,7 @@ def examples(text: str) -> list[str]:
     return [line.strip() for line in found[1].splitlines()] if found else []
 
 
-HELP = [one for program in PROGRAMS for one in leaves(loaded(program), program)]
+HELP = [leaf for program in PROGRAMS for leaf in leaves(loaded(program), program)]
 IN_HELP = [(name, line) for name, text in HELP for line in examples(text)]
 
 

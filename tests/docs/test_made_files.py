@@ -89,7 +89,7 @@ def read(reader: str) -> set[str]:
     for folder in READERS[reader]:
         paths = [path for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".cpp", ".py")]
         assert paths, f"{folder} has no sources"
-        own = [one for one in others if (ROOT / folder) in one.parents]
+        own = [other for other in others if (ROOT / folder) in other.parents]
         for path in paths:
             if path.name != "job_rank.c" and not any(one in path.parents for one in own):
                 found |= {whole or f"SES_{rest}" for whole, rest in READS.findall(path.read_text())}

@@ -40,7 +40,9 @@ def test_every_way_is_measured_beside_the_web_server(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["experiment", "dedicated", *options])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert {(one["way"], one["servers"], one["period_ms"], one["size_kib"]) for one in told["lines"]} == {
+    assert {
+        (line["way"], line["servers"], line["period_ms"], line["size_kib"]) for line in told["lines"]
+    } == {
         (way, servers, period, size)
         for size in (8, 1024)
         for way, servers, period in (
@@ -49,9 +51,9 @@ def test_every_way_is_measured_beside_the_web_server(tmp_path: Path) -> None:
             *((way, servers, 1) for way in WAYS for servers in (0, 2)),
         )
     }
-    assert all(len(one["trace_us"]) == TRACED for one in told["lines"])
+    assert all(len(line["trace_us"]) == TRACED for line in told["lines"])
     assert "DC-RDMA-Sync" in (tmp_path / "figure7.svg").read_text()
-    assert all(one["mean_us"] > 0 for one in told["lines"])
+    assert all(line["mean_us"] > 0 for line in told["lines"])
     assert os.sched_getaffinity(0) == before
 
 

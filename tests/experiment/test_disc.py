@@ -23,13 +23,13 @@ def test_all_arms_print_the_same_and_nothing_is_left(traces):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     rows = json.loads(done.stdout)["rows"]
-    assert [one["program"] for one in rows] == ["wordcount", "wordcount of all", "egrep"]
-    for one in rows:
-        assert one["same_output"]
-        assert 0 < one["peak"] <= 175
-        prices, near = one["price_performance"], one["near"]
-        assert prices["desktop"] == pytest.approx(one["desktop"] * 600 / (near * 320))
-        assert prices["distributed"] == pytest.approx(one["distributed"] * 920 / (near * 320))
+    assert [row["program"] for row in rows] == ["wordcount", "wordcount of all", "egrep"]
+    for row in rows:
+        assert row["same_output"]
+        assert 0 < row["peak"] <= 175
+        prices, near = row["price_performance"], row["near"]
+        assert prices["desktop"] == pytest.approx(row["desktop"] * 600 / (near * 320))
+        assert prices["distributed"] == pytest.approx(row["distributed"] * 920 / (near * 320))
     assert not rows[0]["pays"], "the word count stays with the faster core"
     assert traces.files() == []
     assert traces.mounts() == []

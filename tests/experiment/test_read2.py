@@ -39,10 +39,10 @@ def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None
     result = CliRunner().invoke(main, ["experiment", "read2", *options])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert {(one["arm"], one["allowed"]) for one in told["lines"]} == {
+    assert {(line["arm"], line["allowed"]) for line in told["lines"]} == {
         (arm, rate) for arm in ARMS for rate in (0.0, 400e6)
     }
-    assert all(one["rate"] > 0 and one["cpu_per_byte"] >= 0 for one in told["lines"])
+    assert all(line["rate"] > 0 and line["cpu_per_byte"] >= 0 for line in told["lines"])
     assert told["cpu_seconds_per_gb"].keys() == set(ARMS)
     assert list(tmp_path.iterdir()) == []
 
@@ -55,7 +55,7 @@ def test_what_a_filter_reads_meanwhile_is_shown(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, [*command, str(picture), "--json"])
     assert result.exit_code == 0, result.output
     assert "Figure 4" in picture.read_text()
-    assert all(one["filtered"] > 0 for one in json.loads(result.stdout)["lines"])
+    assert all(line["filtered"] > 0 for line in json.loads(result.stdout)["lines"])
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 

@@ -43,7 +43,7 @@ def test_chance_is_the_same_for_all_kinds_of_a_repetition_and_another_in_the_nex
     assert draws(run, 1, 8, 0.5) != draws(Run("half", "skewed", 8, 4, "random", 2), 1, 8, 0.5)
     chance = draws(run, 1, 8, 0.5)
     assert sorted(chance.order) == list(range(8))
-    assert all(0 <= one <= 0.5 for one in chance.starts)
+    assert all(0 <= start <= 0.5 for start in chance.starts)
     assert set(chance.first) <= set(range(8))
 
 
@@ -61,8 +61,8 @@ def test_streams_come_in_order_and_some_are_there_from_the_beginning():
     counts = []
     for seed in range(300):
         streams = schedule((0.7,), (25e6, 15e6), 40e6, 10.0, Random(seed))
-        assert [one.at for one in streams] == sorted(one.at for one in streams)
-        counts.append(sum(one.at == 0.0 for one in streams))
+        assert [stream.at for stream in streams] == sorted(stream.at for stream in streams)
+        counts.append(sum(stream.at == 0.0 for stream in streams))
     assert sum(counts) / len(counts) == pytest.approx(2 * 0.7 / 0.3, rel=0.15)
     assert schedule((), (25e6, 15e6), 40e6, 10.0, Random(1)) == []
 

@@ -40,7 +40,7 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
         assert min(*one.supported, *one.others, 99.0) > 0.5 * plan.form.ideal_seconds
     assert again.among(plan.runs()) == done
     assert file.read_text() == kept
-    assert any("7 runs to do" in one for one in steps)
+    assert any("7 runs to do" in step for step in steps)
     assert machine["processors"] >= 1
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
 

@@ -40,7 +40,7 @@ def test_each_size_is_read_computed_and_written_and_what_was_read_goes(tmp_path,
         "sleep 0.210",
         f"dd if=/dev/zero of={home}/3 bs=1048576 count=2 status=none oflag=dsync",
     ]
-    assert [one.name for one in home.iterdir()] == ["3"]
+    assert [path.name for path in home.iterdir()] == ["3"]
 
 
 def test_users_in_turn_name_one_branch_after_the_other(tmp_path, calls):

@@ -7,7 +7,7 @@ from ses_experiment.verdict import Round, summaries, verdict, wanted
 
 
 def a_round(branches, arm="default", supported=True, number=1):
-    names = tuple(f"b{one}" for one in branches)
+    names = tuple(f"b{branch}" for branch in branches)
     return Round(number, arm, supported, len(names), "each", names, (1.0,) * len(names), 2.0, 0.5)
 
 

@@ -50,7 +50,9 @@ rule script:
     for name, claimed in (("where1", 10_000_000), ("where2", 100_000_000), ("script", 5_000_000)):
         place, _, places = (tmp_path / name).read_text().partition("\n")
         assert Path(place).parent in made
-        assert (place, claimed) in [(one["directory"], one["bytes"]) for one in json.loads(places)["claims"]]
+        assert (place, claimed) in [
+            (claim["directory"], claim["bytes"]) for claim in json.loads(places)["claims"]
+        ]
     assert [path for base in made for path in base.iterdir()] == []
     assert claims(tmp_path) == []
     with pytest.raises(AssertionError, match="do not fit"):

@@ -107,11 +107,11 @@ def build(targets: tuple[Target, ...], place: Path) -> None:
     for target in targets:
         in_cplusplus = target.source.suffix == ".cpp"
         command: list[str | Path] = [*common, "-std=gnu11", "-fno-math-errno", "-o", place / target.name]
-        command += [f"-I{LIBSES / one}" for one in target.includes]
+        command += [f"-I{LIBSES / include}" for include in target.includes]
         command += [place / f"{target.name}.o", *objects] if in_cplusplus else [target.source]
         command += [LIBSES / source for source in target.sources]
         command += ["-fsanitize=fuzzer", "-fsanitize-link-c++-runtime"]
-        run([*command, *(f"-l{one}" for one in target.libraries)])
+        run([*command, *(f"-l{library}" for library in target.libraries)])
 
 
 def flags_of(*libraries: str) -> list[str]:

@@ -39,10 +39,10 @@ def first_difference(plain: str, placed: str) -> str:
     """What led to the first line that differs, and both versions of it."""
     lines = itertools.zip_longest(plain.splitlines(), placed.splitlines())
     before: list[str] = []
-    for one, other in lines:
-        if one != other:
-            return "\n".join([*before[-8:], f"without: {one}", f"with:    {other}"])
-        before.append(str(one))
+    for line, other in lines:
+        if line != other:
+            return "\n".join([*before[-8:], f"without: {line}", f"with:    {other}"])
+        before.append(str(line))
     return ""
 
 

@@ -101,17 +101,17 @@ def test_a_changed_site_is_read_again(switched: Switched, tmp_path: Path, union_
     other = KnowledgeBase(switched)
     other.load_site(union_site.replace("90.0e0", "91.0e0"), source="site")
     service.site_manager.step()
-    assert 91e6 in {one.nominal_write_rate for one in service.runtime.state.environment.elements}
+    assert 91e6 in {element.nominal_write_rate for element in service.runtime.state.environment.elements}
     other.exchange.apply(other.exchange.plan_undo(3, author="alice", now=2.0))
     service.site_manager.step()
-    assert 91e6 not in {one.nominal_write_rate for one in service.runtime.state.environment.elements}
+    assert 91e6 not in {element.nominal_write_rate for element in service.runtime.state.environment.elements}
 
 
 def test_a_site_nobody_counts_the_changes_of_is_read_each_time(store: HttpStore, union_site: str) -> None:
     knowledge = KnowledgeBase(store)
     for rate in ("90.0e0", "91.0e0"):
         store.put_graph(SITE_GRAPH, union_site.replace("90.0e0", rate))
-        read = {one.nominal_write_rate for one in knowledge.environment().elements}
+        read = {element.nominal_write_rate for element in knowledge.environment().elements}
         assert float(rate) * 1e6 in read
 
 

@@ -159,11 +159,11 @@ def test_a_folder_that_is_no_services_is_refused_and_nothing_is_made_there(
     done = run(*command, "--state-dir", folder)
     assert done.exit_code == 1
     assert f"did you mean {folder / 'service'}?" in done.output
-    assert [one.name for one in folder.iterdir()] == ["service"]
+    assert [path.name for path in folder.iterdir()] == ["service"]
 
 
 def test_a_backup_that_cannot_be_written_leaves_nothing(store: HttpStore, tmp_path: Path) -> None:
     (tmp_path / "backup.nq").mkdir()
     with pytest.raises(OSError, match="Is a directory"):
         back_up(store, tmp_path / "backup.nq")
-    assert [one.name for one in tmp_path.iterdir()] == ["backup.nq"]
+    assert [path.name for path in tmp_path.iterdir()] == ["backup.nq"]

@@ -60,7 +60,7 @@ def test_what_was_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
 
 def test_a_large_graph_is_put_whole_or_not_at_all(tmp_path: Path) -> None:
     many = 30_000
-    text = "".join(f"_:n{one} <urn:as-large-as-a-site> <urn:{one}> .\n" for one in range(many))
+    text = "".join(f"_:n{index} <urn:as-large-as-a-site> <urn:{index}> .\n" for index in range(many))
     assert len(text) > 2**20
     counting = "SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE { GRAPH %s { ?s ?p ?o } }"
     with running(tmp_path) as (_, store):

@@ -91,12 +91,12 @@ def test_the_link_of_a_server_is_merged_and_exported_like_any_fact(exchange, kno
     rate = "[ a qudt:QuantityValue ; qudt:numericValue 100.0e0 ; qudt:hasUnit unit:MegaBYTE-PER-SEC ]"
     prefixes = "".join(re.findall("^@prefix .*\n", union_site, re.MULTILINE))
     put(exchange, f"{prefixes}\n:server qsm:linkRate {rate} .")
-    assert {one.server_rate for one in knowledge.environment().elements} == {100e6}
+    assert {element.server_rate for element in knowledge.environment().elements} == {100e6}
     text = exported(exchange)
     put(exchange, union_site, Mode.REPLACE)
-    assert {one.server_rate for one in knowledge.environment().elements} == {None}
+    assert {element.server_rate for element in knowledge.environment().elements} == {None}
     put(exchange, text, Mode.REPLACE)
-    assert {one.server_rate for one in knowledge.environment().elements} == {100e6}
+    assert {element.server_rate for element in knowledge.environment().elements} == {100e6}
     wrong = rate.replace("unit:MegaBYTE-PER-SEC", "unit:MegaBYTE")
     with pytest.raises(InvalidDescriptionError, match="linkRate"):
         put(exchange, f"{prefixes}\n:server qsm:linkRate {wrong} .")
@@ -121,11 +121,11 @@ def test_the_lines_of_a_text_may_stand_in_any_order(exchange, union_site):
 
 def test_a_merge_changes_what_the_text_states_and_nothing_else(exchange, knowledge, union_site):
     put(exchange, union_site)
-    before = {one.id: one for one in knowledge.environment().elements}
+    before = {element.id: element for element in knowledge.environment().elements}
     text = f"""@prefix qsm: <https://w3id.org/qstorman/ontology#> .
     <{SITE}b1> qsm:state qsm:Draining ."""
     assert put(exchange, text) == 2
-    after = {one.id: one for one in knowledge.environment().elements}
+    after = {element.id: element for element in knowledge.environment().elements}
     assert {name for name in after if after[name] != before[name]} == {"union/b1"}
     assert after["union/b1"].state.value == "draining"
     assert after["union/b1"].capacity_bytes == before["union/b1"].capacity_bytes
@@ -137,7 +137,7 @@ def test_replacing_the_site_leaves_requirements_alone_and_back(
     put(exchange, union_site + requirements)
     sets = knowledge.requirement_sets()
     put(exchange, lustre_site, Mode.REPLACE)
-    assert {one.storage_system for one in knowledge.environment().elements} == {"lfs01"}
+    assert {element.storage_system for element in knowledge.environment().elements} == {"lfs01"}
     assert knowledge.requirement_sets() == sets
     only = requirements.split("\n\n")
     put(exchange, "\n\n".join(only[:2]), Mode.REPLACE)
@@ -206,7 +206,7 @@ def test_what_was_planned_on_an_older_state_is_not_made(exchange, knowledge, uni
     with pytest.raises(StaleReadingError):
         exchange.apply(stale)
     assert exported(exchange) == text
-    assert [one.author for one in exchange.changes()] == ["eve", "ann"]
+    assert [change.author for change in exchange.changes()] == ["eve", "ann"]
 
 
 def test_things_without_a_name_can_be_replaced(exchange, knowledge, union_site, store):
@@ -237,8 +237,8 @@ def test_every_change_is_recorded_with_who_when_and_both_states(exchange, knowle
     assert "1000000000.0e0" in (state.before or "")
     assert "qsm:requires" not in (state.after or "qsm:requires")
     assert exchange.parts(2)[0][0].before is None
-    assert [one.number for one in exchange.changes(subject=state.subject)] == [3, 2]
-    assert [one.number for one in exchange.changes(before=3)] == [2, 1]
+    assert [change.number for change in exchange.changes(subject=state.subject)] == [3, 2]
+    assert [change.number for change in exchange.changes(before=3)] == [2, 1]
 
 
 def test_a_set_put_again_as_it_is_leaves_no_change(exchange, knowledge):
@@ -246,7 +246,7 @@ def test_a_set_put_again_as_it_is_leaves_no_change(exchange, knowledge):
         knowledge.replace_requirements(
             RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, 1e9),)), author="eve", now=1.0
         )
-    assert [one.number for one in exchange.changes()] == [1]
+    assert [change.number for change in exchange.changes()] == [1]
 
 
 def test_loading_a_site_is_recorded_and_keeps_what_was_imported_since(
@@ -258,7 +258,7 @@ def test_loading_a_site_is_recorded_and_keeps_what_was_imported_since(
     knowledge.load_site(union_site, source="site.ttl")
     assert knowledge.environment().elements[0].capacity_bytes == 400e6
     knowledge.load_site(lustre_site, source="other.ttl")
-    assert [one.reason for one in exchange.changes()] == [
+    assert [change.reason for change in exchange.changes()] == [
         "site loaded from other.ttl", "import of given.ttl (merge)", "site loaded from site.ttl",
     ]  # fmt: skip
 
@@ -271,8 +271,8 @@ def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirem
     after = re.sub(r"<https://w3id.org/qstorman/requirements/[^#]*?\n\n?(?=<|\Z)", "", exported(exchange))
     assert {one for one in knowledge.requirement_sets() if one.requirements} == set()
     assert after.count("91.0e0") == 0
-    assert [one for one in before.splitlines() if "b1" in one] == [
-        one for one in after.splitlines() if "b1" in one
+    assert [line for line in before.splitlines() if "b1" in line] == [
+        line for line in after.splitlines() if "b1" in line
     ]
     latest = exchange.changes()[0]
     assert (latest.number, latest.undone, latest.author) == (undone, number, "bob")
@@ -301,7 +301,9 @@ def test_undo_is_refused_after_a_later_change_of_the_same_unless_forced(exchange
         exchange.plan_undo(number, author="bob", now=1.6e9)
     exchange.apply(exchange.plan_undo(number, author="bob", now=1.6e9, force=True))
     assert (
-        next(one for one in knowledge.environment().elements if one.id == "union/b1").nominal_write_rate
+        next(
+            element for element in knowledge.environment().elements if element.id == "union/b1"
+        ).nominal_write_rate
         == 90e6
     )
 
@@ -338,7 +340,7 @@ def test_the_history_is_bounded(exchange, knowledge, store, monkeypatch):
             author="eve",
             now=1.0,
         )
-    assert [one.number for one in exchange.changes()] == [6, 5, 4]
+    assert [change.number for change in exchange.changes()] == [6, 5, 4]
     assert exchange.parts(3) == ([], False)
     left = store.select(
         "SELECT ?s WHERE { GRAPH ?g { ?s a <http://www.w3.org/ns/prov#Entity> } } ORDER BY ?s"
@@ -431,7 +433,7 @@ def test_a_request_sent_twice_leaves_what_it_leaves_once(
             RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, 1e9),)), author="eve", now=1.0
         )
         put(exchange, union_site.replace("90.0e0", "91.0e0"))
-    assert [one.number for one in exchange.changes()] == [3, 2, 1]
+    assert [change.number for change in exchange.changes()] == [3, 2, 1]
     assert text.count("qsm:nominalWriteRate [") == 8
     assert exported(exchange).count("qsm:nominalWriteRate [") == 8
     assert [one.revision for one in knowledge.requirement_sets()] == [1]

@@ -31,8 +31,8 @@ def test_it_is_stored_whole_and_the_history_names_its_systems(store: HttpStore) 
     knowledge = KnowledgeBase(store)
     knowledge.load_site(TEXT, source="site.ttl")
     elements = knowledge.environment().elements
-    assert len({one.id for one in elements}) == COUNT
-    assert {one.nominal_write_rate for one in elements} == {400e6}
+    assert len({element.id for element in elements}) == COUNT
+    assert {element.nominal_write_rate for element in elements} == {400e6}
     (change,) = knowledge.exchange.changes()
     assert (change.subjects, str(change.subject)) == (1, "https://example.org/site/fs")
     assert knowledge.exchange._described(SITE_GRAPH) == describe(Graph().parse(data=TEXT))

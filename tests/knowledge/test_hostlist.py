@@ -27,7 +27,7 @@ def test_names_and_ranges_are_read_in_order_and_folded_again() -> None:
         "[1]" * 9,
         "n" * 257,
         "n" * 250 + "[1-99999]",
-        ",".join(f"n{one}[1-9][1-9][1-9]" for one in range(1000)),
+        ",".join(f"n{index}[1-9][1-9][1-9]" for index in range(1000)),
         "[" * 60_000,
         "[1" * 30_000,
     ],

@@ -50,7 +50,10 @@ def test_a_set_of_directories_has_paths_and_no_mount_point(knowledge: KnowledgeB
     environment = knowledge.environment()
     (system,) = environment.systems.values()
     assert (system.name, system.backend, system.mount_point) == ("scratch", "directories", "")
-    seen = {one.target: (one.server, one.server_rate, one.state.value) for one in environment.elements}
+    seen = {
+        element.target: (element.server, element.server_rate, element.state.value)
+        for element in environment.elements
+    }
     assert seen == {
         "/scratch1": ("login1", None, "active"),
         "/scratch2": ("login1", None, "active"),
@@ -72,12 +75,15 @@ def test_units_states_pools_and_access_are_read(knowledge: KnowledgeBase, lustre
     assert thin.holds == frozenset()
     assert (thin.name, thin.hosts, len(thin.nodes), thin.link_rate) == ("thin", "n[0001-0048]", 48, 12.5e9)
     assert thin.uplink == NetworkLink("leaf1", 25e9)
-    assert {one.server: one.server_rate for one in environment.elements} == {"oss1": 12.5e9, "oss2": 12.5e9}
+    assert {element.server: element.server_rate for element in environment.elements} == {
+        "oss1": 12.5e9,
+        "oss2": 12.5e9,
+    }
 
 
 def test_a_server_without_a_stated_link_has_no_limit(knowledge: KnowledgeBase, union_site: str) -> None:
     knowledge.load_site(union_site, source="union-site.ttl")
-    assert {one.server_rate for one in knowledge.environment().elements} == {None}
+    assert {element.server_rate for element in knowledge.environment().elements} == {None}
 
 
 def test_the_latest_calibration_of_a_node_is_read(knowledge: KnowledgeBase, union_site: str) -> None:

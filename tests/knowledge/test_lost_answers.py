@@ -65,7 +65,7 @@ def planned(one: Exchange, text: str) -> plans.Plan:
 
 
 def fastest(knowledge: KnowledgeBase) -> float:
-    return max(one.nominal_write_rate or 0.0 for one in knowledge.environment().elements)
+    return max(element.nominal_write_rate or 0.0 for element in knowledge.environment().elements)
 
 
 def numbers(one: Exchange) -> list[int]:

@@ -44,7 +44,7 @@ def said(*blocks: str) -> Description:
 
 def about(description: Description, name: str, property_: URIRef) -> set[str]:
     values = description.get(URIRef(B + name), {}).get(property_, frozenset())
-    return {str(one).rsplit("#", 1)[-1] for one in values}
+    return {str(value).rsplit("#", 1)[-1] for value in values}
 
 
 def test_what_people_left_follows_the_discovery() -> None:
@@ -108,7 +108,9 @@ def test_an_element_that_is_gone_goes_unless_people_worked_on_it() -> None:
     assert URIRef(f"{B}ost1") not in merged.description
     assert about(merged.description, "ost2", QSM.tier) == {"nvme"}
     assert about(merged.description, "ost2", QSM.state) == {"Inactive"}
-    assert [(one.subject, one.property) for one in merged.conflicts] == [(URIRef(f"{B}ost2"), None)]
+    assert [(conflict.subject, conflict.property) for conflict in merged.conflicts] == [
+        (URIRef(f"{B}ost2"), None)
+    ]
     assert URIRef(f"{B}ost2") not in merge(before, present, found, prefer_discovered=True).description
 
 
@@ -121,7 +123,7 @@ def test_the_same_things_under_other_names_are_the_same_things() -> None:
     assert {URIRef(f"{B}scratch"), URIRef(f"{B}fast0"), URIRef(f"{B}ost1")} < set(found)
     assert URIRef(f"{B}lfs") not in found
     merged = merge({}, present, found, single=SINGLE)
-    assert {one.property for one in merged.conflicts} == {QSM.servedBy}
+    assert {conflict.property for conflict in merged.conflicts} == {QSM.servedBy}
     assert about(merged.description, "fast0", QSM.servedBy) == {f"{B}oss1"}
     assert about(merged.description, "ost1", QSM.elementOf) == {f"{B}scratch"}
 
@@ -134,7 +136,7 @@ def test_a_server_nothing_is_on_is_not_added() -> None:
 
 def union(*disks: str) -> Description:
     """What ses discover writes of disks as ``PATH FILE-SYSTEM``, in the order of the union."""
-    paths, file_systems = zip(*(one.split() for one in disks), strict=True)
+    paths, file_systems = zip(*(disk.split() for disk in disks), strict=True)
     found = zip(names_of(paths), paths, file_systems, strict=True)
     branches = tuple(Branch(name, path, "RW", 8 << 30, f"ext4 {disk}") for name, path, disk in found)
     return describe(parse_turtle(union_turtle(Union("u", "/u", "n1", branches)))[0])
@@ -185,11 +187,13 @@ def imported(
     knowledge: KnowledgeBase, text: str, mode: Mode = Mode.DISCOVERED
 ) -> tuple[int | None, list[str]]:
     plan = knowledge.exchange.plan_import(HEAD + text, "found.ttl", mode, author="ann", now=1.0)
-    return knowledge.exchange.apply(plan), [str(one.property).rpartition("#")[2] for one in plan.conflicts]
+    return knowledge.exchange.apply(plan), [
+        str(conflict.property).rpartition("#")[2] for conflict in plan.conflicts
+    ]
 
 
 def states(knowledge: KnowledgeBase) -> dict[str, str]:
-    return {one.id: one.state.value for one in knowledge.environment().elements}
+    return {element.id: element.state.value for element in knowledge.environment().elements}
 
 
 def test_discoveries_one_after_the_other_keep_what_people_did_between_them(knowledge: KnowledgeBase) -> None:
@@ -198,8 +202,8 @@ def test_discoveries_one_after_the_other_keep_what_people_did_between_them(knowl
     assert imported(knowledge, people, Mode.MERGE) == (2, [])
     grown = SYSTEM + SERVER + ost(0, capacity(16)) + ost(1, capacity(16), state="Degraded") + ost(2)
     assert imported(knowledge, grown) == (3, [])
-    elements = {one.id: one for one in knowledge.environment().elements}
-    assert {one.capacity_bytes for one in elements.values()} == {16e12, None}
+    elements = {element.id: element for element in knowledge.environment().elements}
+    assert {element.capacity_bytes for element in elements.values()} == {16e12, None}
     assert elements["lfs/OST0000"].tier == "nvme"
     assert states(knowledge) == {
         "lfs/OST0000": "draining", "lfs/OST0001": "degraded", "lfs/OST0002": "active",

@@ -54,7 +54,7 @@ def test_a_store_tells_terms_apart(store: HttpStore) -> None:
         URIRef("a:b"),
     )
     store.update(
-        "INSERT DATA { GRAPH <a:g> { " + "".join(f"<a:s> <a:p> {serialise(one)} ." for one in words) + "} }"
+        "INSERT DATA { GRAPH <a:g> { " + "".join(f"<a:s> <a:p> {serialise(word)} ." for word in words) + "} }"
     )
     rows = store.select_terms("SELECT ?o WHERE { GRAPH <a:g> { ?s ?p ?o } } ORDER BY ?o")
     read = {row["o"] for row in rows}

@@ -50,14 +50,20 @@ def test_requirements_go_along_with_the_question(
 ) -> None:
     create(union, probes, SES_REQUIRE=text)
     (ask,) = union.agent.asks
-    assert [one[:3] for one in ask.requirements] == [(k, h, pytest.approx(m)) for k, h, m in asked]
-    assert {one[3] for one in ask.requirements} == {1.0}
+    assert [requirement[:3] for requirement in ask.requirements] == [
+        (k, h, pytest.approx(m)) for k, h, m in asked
+    ]
+    assert {requirement[3] for requirement in ask.requirements} == {1.0}
 
 
 def test_a_need_of_one_run_may_have_a_weight(union: Union, probes: Path) -> None:
     create(union, probes, SES_REQUIRE="write>=5MB/s!,weight=2.5 free>=1GB,weight=3 read>=1MB/s")
     (ask,) = union.agent.asks
-    assert [one[1::2] for one in ask.requirements] == [(False, 1.0), (True, 2.5), (False, 3.0)]
+    assert [requirement[1::2] for requirement in ask.requirements] == [
+        (False, 1.0),
+        (True, 2.5),
+        (False, 3.0),
+    ]
 
 
 def test_what_is_understood_is_not_said_to_be_ignored(union: Union, probes: Path, tmp_path: Path) -> None:
@@ -100,8 +106,13 @@ def needed(claims: FakeClaims) -> list[tuple[int, bool, float, float]]:
     (claim,) = claims.claims()
     need = claim.need[0]
     return [
-        (int(one["kind"]), bool(one["hard"]), float(one["bound"]), float(one["weight"]))
-        for one in need["requirements"][: need["count"]]
+        (
+            int(requirement["kind"]),
+            bool(requirement["hard"]),
+            float(requirement["bound"]),
+            float(requirement["weight"]),
+        )
+        for requirement in need["requirements"][: need["count"]]
     ]
 
 

@@ -40,7 +40,7 @@ def test_no_module_of_python_but_their_commands_imports_theirs() -> None:
         for source, names in sources.items()
         for name in [source.relative_to(root)]
         if "/".join(name.parts[:2]) not in THEIR_COMMANDS and name.parts[0] not in MODULES
-        if any(one.split("/")[0] in MODULES for one in names)
+        if any(name.split("/")[0] in MODULES for name in names)
     ]
     assert wrong == []
 

@@ -28,7 +28,7 @@ MOUNTINFO = """\
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(one) for one in arguments])
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_client_mounts_are_told_from_targets() -> None:
@@ -41,7 +41,7 @@ def test_client_mounts_are_told_from_targets() -> None:
 @pytest.mark.parametrize("release", ["2.15", "2.17"])
 def test_everything_is_found_whatever_the_release(tmp_path: Path, release: str) -> None:
     system = gather("lustre", "/mnt/lustre", Parameters(write_tree(tmp_path, release=release)))
-    assert [one.index for one in system.targets] == [0, 1, 2, 3, 4, 5]
+    assert [target.index for target in system.targets] == [0, 1, 2, 3, 4, 5]
     assert system.pools == {"empty": (), "fast": (0, 1, 2), "slow": (3, 4), "small": (5,)}
     first = system.targets[0]
     assert (first.uuid, first.server, first.import_state) == ("lustre-OST0000_UUID", "0@lo", "FULL")
@@ -51,8 +51,8 @@ def test_everything_is_found_whatever_the_release(tmp_path: Path, release: str) 
 
 def test_user_without_debugfs_sees_all_but_the_imports(tmp_path: Path) -> None:
     system = gather("lustre", "/mnt/lustre", Parameters(write_tree(tmp_path, readable_debugfs=False)))
-    assert {one.import_state for one in system.targets} == {None}
-    assert all(one.usable and one.capacity_bytes and one.server for one in system.targets)
+    assert {target.import_state for target in system.targets} == {None}
+    assert all(target.usable and target.capacity_bytes and target.server for target in system.targets)
 
 
 @pytest.mark.parametrize("release", ["2.15", "2.17"])
@@ -60,7 +60,7 @@ def test_target_of_a_server_that_is_down_is_not_usable(tmp_path: Path, release: 
     root = write_tree(tmp_path, release=release)
     lose_server(root, 1, place=DEBUG if release == "2.17" else PROC)
     system = gather("lustre", "/mnt/lustre", Parameters(root))
-    assert [(one.import_state, one.usable) for one in system.targets[:2]] == [
+    assert [(target.import_state, target.usable) for target in system.targets[:2]] == [
         ("FULL", True),
         ("DISCONN", False),
     ]
@@ -87,7 +87,7 @@ def test_deactivated_targets_are_not_usable(tmp_path: Path) -> None:
         text.replace("OST0004_UUID ACTIVE", "OST0004_UUID INACTIVE"),
     )
     system = gather("lustre", "/mnt/lustre", Parameters(root))
-    assert [one.index for one in system.targets if not one.usable] == [2, 4]
+    assert [target.index for target in system.targets if not target.usable] == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_command_prints_json(tmp_path: Path) -> None:
     root = write_tree(tmp_path / "root")
     done = run("discover", "--lustre", "/mnt/lustre", "--parameters", root, "--json")
     data = json.loads(done.output)
-    assert [one["index"] for one in data["targets"] if one["usable"]] == [0, 1, 2, 3, 4, 5]
+    assert [target["index"] for target in data["targets"] if target["usable"]] == [0, 1, 2, 3, 4, 5]
     assert (data["file_system"], data["version"]) == ("lustre", "2.17.0")
 
 

@@ -29,7 +29,7 @@ UNIT = Path(__file__).parents[2] / "packaging/systemd/ses-apply@.service"
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(one) for one in arguments])
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize("layout", [lov.CAPTURED_INDEX, lov.CAPTURED_POOL, PFL, DOM, MIRRORED, SEL, b""])
@@ -47,9 +47,9 @@ def test_default_is_edited_as_the_library_edits_it(
 def test_every_layout_is_read_as_it_was_made(name: str) -> None:
     read = blob.read(LAYOUTS[name])
     parts = lov.read_parts(LAYOUTS[name])
-    assert [(one.start, one.end, one.id, one.flags) for one in read.components] == [
-        (part.start, part.end, part.id, part.flags) for part in parts
-    ]
+    assert [
+        (component.start, component.end, component.id, component.flags) for component in read.components
+    ] == [(part.start, part.end, part.id, part.flags) for part in parts]
 
 
 @pytest.mark.parametrize("length", range(len(PFL)))
@@ -67,7 +67,7 @@ def test_layout_of_a_file_and_a_directory_is_shown(lustre: LustreMount) -> None:
     assert f"OSTs       {ost}" in done.output
     assert "64 MiB" in done.output
     data = json.loads(run("layout", lustre.path, "--json").output)
-    assert [one["pool"] for one in data["components"]] == ["fast", None, "slow"]
+    assert [component["pool"] for component in data["components"]] == ["fast", None, "slow"]
     assert data["components"][2]["end"] is None
 
 

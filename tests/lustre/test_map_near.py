@@ -124,7 +124,7 @@ def test_each_stripe_is_read_where_it_lies_and_no_line_is_cut(lustre: LustreMoun
     size = striped.stat().st_size
     expected = ["n1", "n2", "n2", "n1", "n2"]
     edges = [*range(0, size, STRIPE), size]
-    assert [(one.start, one.end, one.node) for one in where.extents] == [
+    assert [(extent.start, extent.end, extent.node) for extent in where.extents] == [
         (start, end, node) for (start, end), node in zip(pairwise(edges), expected, strict=True)
     ]
     assert {node: one.bytes for node, one in where.holders.items()} == {
@@ -132,7 +132,7 @@ def test_each_stripe_is_read_where_it_lies_and_no_line_is_cut(lustre: LustreMoun
     }  # fmt: skip
     output: list[bytes] = []
     tasks = tasks_of(where.extents, STRIPE // 2)
-    assert not any(one.whole for one in tasks)
+    assert not any(task.whole for task in tasks)
     result = run_all(asked, tasks, {"n1": 1, "n2": 1, HERE: 1}, 0, output.append, print, lambda _: None)
     assert (result.status, result.tasks, result.moved) == (0, len(tasks), 0)
     assert b"".join(output) == striped.read_bytes()
@@ -141,7 +141,7 @@ def test_each_stripe_is_read_where_it_lies_and_no_line_is_cut(lustre: LustreMoun
 def test_a_node_that_holds_every_stripe_gets_the_file(lustre: LustreMount, striped: Path) -> None:
     service = Service(lustre.path, {"n1": (4,), "n2": OSTS})
     where, _ = spread(wanted(striped), [], lambda: Site(service, "someone"), piece=STRIPE)
-    assert [(one.node, one.whole) for one in where.extents] == [("n2", True)]
+    assert [(extent.node, extent.whole) for extent in where.extents] == [("n2", True)]
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,5 @@ def test_what_cannot_be_divided_is_read_from_here(
     lustre: LustreMount, striped: Path, nodes: dict[str, tuple[int, ...]], piece: int | None, why: str
 ) -> None:
     where, reasons = spread(wanted(striped), [], lambda: Site(Service(lustre.path, nodes), "u"), piece)
-    assert [one.node for one in where.extents] == [HERE]
+    assert [extent.node for extent in where.extents] == [HERE]
     assert why in reasons[0]

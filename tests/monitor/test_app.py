@@ -195,7 +195,7 @@ def test_the_address_whose_readers_wait_in_most_places_makes_room_for_another() 
             assert wait("192.0.2.2") == 503, "nor has anybody two more"
         finally:
             monitor.table.close()
-    assert {one.result() for one in (*hog, *others)} == {200}
+    assert {other.result() for other in (*hog, *others)} == {200}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_how_a_mirrored_table_comes_is_shown() -> None:
         app = create_app(monitor)
         assert series(app)["smed_target_one_sided", "n1"] == value
         checks = app.test_client().get("/readyz").get_json()["checks"]
-        assert told in next(one["detail"] for one in checks if one["name"] == "target n1")
+        assert told in next(check["detail"] for check in checks if check["name"] == "target n1")
 
 
 def test_metrics_of_a_stale_element_show_state_and_age_but_no_frozen_figures() -> None:

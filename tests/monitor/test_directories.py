@@ -98,7 +98,9 @@ def test_a_mount_that_hangs_is_unknown_by_itself_and_within_its_time(tmp_path: P
 def test_an_nfs_mount_has_the_load_of_its_server_once(tmp_path: Path) -> None:
     """Two exports that are one file system of their server, after 20 MiB were written to one of them."""
     with small_disk(tmp_path / "home", 8) as home:
-        number = next(one.number for one in parse_mounts(MOUNTINFO.read_bytes()) if one.point == str(home))
+        number = next(
+            mount.number for mount in parse_mounts(MOUNTINFO.read_bytes()) if mount.point == str(home)
+        )
         proc = tmp_path / "root/proc/self"
         proc.mkdir(parents=True)
         (proc / "mountstats").write_bytes((FIXTURES / "linux-6.1-mountstats.txt").read_bytes())

@@ -119,7 +119,7 @@ def test_what_was_taken_up_makes_room_oldest_first(kept: int) -> None:
     ring.fill(Contents(("u/a",), times, np.ones((1, kept, 3), np.float32)))
     ring.add(10.0, ["u/a"], figures((1, 1, 1)))
     assert ring.contents().times[-3:].tolist() == [*times[-2:], 10.0]
-    assert [one.at for one in ring.points("u/a", 0, 100, 1)] == [*times[-2:], 10.0]
+    assert [point.at for point in ring.points("u/a", 0, 100, 1)] == [*times[-2:], 10.0]
 
 
 def test_no_file_is_no_fault_and_an_empty_state_is_a_state(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_load_of_nfs_is_seen_by_the_monitor_and_through_node_exporter(tmp_path: 
         assert after["operations"] > before["operations"]
         assert after["size_bytes"] == idle["size_bytes"] > 0
         assert shared["written_bytes"] == after["written_bytes"], "the exports are one file system"
-    assert {one["device"] for one in seen["after"]["directories"]} == {f"nfs {SERVER}"}
+    assert {directory["device"] for directory in seen["after"]["directories"]} == {f"nfs {SERVER}"}
     assert {one["device"] for one in seen["after"]["node_exporter"]} == {
         f"nfs {SERVER}:/home", f"nfs {SERVER}:/scratch",
     }  # fmt: skip

@@ -13,9 +13,9 @@ FILES = [Extent(Path("a"), 0, 100, "n1"), Extent(Path("b"), 0, 250, "n2"), Exten
 @pytest.mark.parametrize("piece", [None, 1000, 100, 99, 7])
 def test_tasks_together_are_all_files_in_order(piece):
     tasks = tasks_of(FILES, piece)
-    assert [one.number for one in tasks] == list(range(len(tasks)))
+    assert [task.number for task in tasks] == list(range(len(tasks)))
     for extent in FILES:
-        mine = [one for one in tasks if one.file == extent.file]
+        mine = [task for task in tasks if task.file == extent.file]
         assert {one.node for one in mine} == {extent.node}
         assert [one.start for one in mine] == [0, *(one.end for one in mine[:-1])]
         assert mine[-1].end == extent.end

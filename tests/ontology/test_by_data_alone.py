@@ -87,7 +87,7 @@ def test_the_added_kind_is_in_the_vocabulary_as_described(added: None) -> None:
 
 
 def test_elements_are_described_in_any_unit_of_the_kind(knowledge: KnowledgeBase) -> None:
-    stated = {one.id: dict(one.stated).get("latency") for one in knowledge.environment().elements}
+    stated = {element.id: dict(element.stated).get("latency") for element in knowledge.environment().elements}
     assert stated == {"bb/slow": pytest.approx(0.008), "bb/fast": pytest.approx(0.0005), "bb/silent": None}
 
 
@@ -128,15 +128,15 @@ def test_the_shapes_accept_requirements_of_it_and_refuse_the_wrong_direction(add
 
 def test_the_ranking_goes_by_it(client: Any) -> None:
     answer = ask(client, TWO_MS)
-    assert [one["element"] for one in answer["candidates"]] == ["bb/fast", "bb/slow", "bb/silent"]
-    assert [one["distance"] for one in answer["candidates"]] == [0.0, 0.75, 1.0]
+    assert [candidate["element"] for candidate in answer["candidates"]] == ["bb/fast", "bb/slow", "bb/silent"]
+    assert [candidate["distance"] for candidate in answer["candidates"]] == [0.0, 0.75, 1.0]
     (predicted,) = answer["candidates"][1]["predicted"]
     assert predicted == {"kind": "latency", "value": 8.0, "unit": "ms", "maximum": 2.0, "shortfall": 0.75}
 
 
 def test_a_hard_maximum_refuses_what_exceeds_it(client: Any) -> None:
     answer = ask(client, {**TWO_MS, "strictness": "hard"})
-    assert [one["element"] for one in answer["candidates"]] == ["bb/fast"]
+    assert [candidate["element"] for candidate in answer["candidates"]] == ["bb/fast"]
     details = {one["element"]: one["detail"] for one in answer["refused"]}
     assert details["bb/slow"] == "Its stated latency is 8 ms; the hard maximum is 2 ms."
 
@@ -200,7 +200,7 @@ def test_records_are_readable_when_the_file_is_gone() -> None:
 def test_the_added_class_of_storage_has_the_back_end_of_its_superclass(knowledge: KnowledgeBase) -> None:
     (system,) = knowledge.environment().systems.values()
     assert (system.name, system.backend) == ("bb", "lustre")
-    assert [one.id for one in knowledge.environment().elements] == ["bb/fast", "bb/silent", "bb/slow"]
+    assert [element.id for element in knowledge.environment().elements] == ["bb/fast", "bb/silent", "bb/slow"]
 
 
 def test_shapes_hold_for_the_added_class_too(added: None) -> None:
@@ -210,7 +210,7 @@ def test_shapes_hold_for_the_added_class_too(added: None) -> None:
 
 def test_clients_are_told_of_the_kind_and_of_profiles(client: Any) -> None:
     answer = client.get("/v1/vocabulary", **ADMIN).get_json()
-    told = {one["kind"]: one for one in answer["kinds"]}
+    told = {kind["kind"]: kind for kind in answer["kinds"]}
     assert list(told)[-1] == "latency"
     assert (told["latency"]["bound"], told["latency"]["unit"]) == ("maximum", "ms")
     assert told["current-read-rate"]["bound"] == "minimum"
@@ -218,7 +218,7 @@ def test_clients_are_told_of_the_kind_and_of_profiles(client: Any) -> None:
     assert told["current-read-rate"]["sizes"]["GB/s"] == 1000
     in_ms = {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000, "min": 60e3, "h": 3600e3, "d": 86400e3}
     assert told["latency"]["sizes"] == in_ms
-    profiles = {one["profile"]: one["requirements"] for one in answer["profiles"]}
+    profiles = {profile["profile"]: profile["requirements"] for profile in answer["profiles"]}
     assert {"kind": "current-write-rate", "minimum": 200.0, "unit": "MB/s"}.items() <= profiles["checkpoint"][
         0
     ].items()
@@ -238,4 +238,4 @@ def test_the_history_words_a_set_in_its_kinds(client: Any) -> None:
     ]
     assert (after["requirements"], after["profile"]) == ([], "scratch")
     elements = client.get("/v1/changes/1", **ADMIN).get_json()["states"]
-    assert all(one["set_before"] is None and one["set_after"] is None for one in elements)
+    assert all(element["set_before"] is None and element["set_after"] is None for element in elements)

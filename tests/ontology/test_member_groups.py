@@ -115,7 +115,7 @@ def test_requirements_of_the_organisation_apply_to_members_of_its_group(tmp_path
 
         found = wait_until(effective, "the requirements of the organisation apply")
         assert found["subject"]["vo"] == "materials"
-        assert [one["level"] for one in found["requirements"]] == ["vo"]
+        assert [requirement["level"] for requirement in found["requirements"]] == ["vo"]
     finally:
         runtime(app).stop()
         embedded.stop()

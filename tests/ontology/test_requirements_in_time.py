@@ -150,7 +150,7 @@ def client(knowledge: KnowledgeBase, clock: Clock) -> Any:
 
 def effective(client: Any) -> dict[str, Any]:
     answer = client.get("/v1/requirements/effective?user=alice", **ADMIN).get_json()
-    return {one["kind"]: one for one in answer["requirements"]}
+    return {requirement["kind"]: requirement for requirement in answer["requirements"]}
 
 
 def test_a_set_with_profile_and_times_is_stored_and_applies_in_its_time(client: Any, clock: Clock) -> None:
@@ -218,7 +218,10 @@ def test_what_cannot_apply_is_refused(client: Any, body: dict[str, Any], says: s
 def test_a_request_may_name_a_profile(client: Any) -> None:
     body = {"subject": {"user": "alice"}, "profile": "interactive"}
     answer = client.post("/v1/selections", json=body, **ADMIN).get_json()
-    assert [(one["kind"], one["minimum"], one["level"]) for one in answer["requirements"]] == [
+    assert [
+        (requirement["kind"], requirement["minimum"], requirement["level"])
+        for requirement in answer["requirements"]
+    ] == [
         ("current-read-rate", 50.0, "explicit"),
         ("current-write-rate", 20.0, "explicit"),
     ]
@@ -242,7 +245,7 @@ def test_units_are_converted_by_the_multipliers_of_the_ontology(
 
 
 def test_the_load_model_and_the_ontology_agree_on_the_predicted_kinds() -> None:
-    described = [one.kind for one in vocabulary().metrics.values()]
+    described = [metric.kind for metric in vocabulary().metrics.values()]
     assert tuple(described) == PREDICTED
     for told, known in zip(described, PREDICTED, strict=True):
         assert (told.unit, told.size, told.at_most) == (known.unit, known.size, known.at_most)
@@ -273,8 +276,8 @@ def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) 
     try:
         told, _ = runtime(client.application).state.updates_for("node", {"alice": ""}, [])
         entries = json.loads(b"[%s]" % b",".join(told))
-        assert [one["application"] for one in entries if one["user"] == "alice"] == [None, "sort"]
-        assert {one["profile"] for one in entries[-1]["requirements"]} == {"scratch"}
+        assert [entry["application"] for entry in entries if entry["user"] == "alice"] == [None, "sort"]
+        assert {requirement["profile"] for requirement in entries[-1]["requirements"]} == {"scratch"}
         listed = client.get("/v1/requirements?user=alice", **ADMIN).get_json()["sets"]
         assert [(one["name"], one["profile"]) for one in listed] == [("alice:sort", "scratch")]
     finally:

@@ -31,8 +31,8 @@ def test_the_functions_of_the_interface_are_spellings() -> None:
 
 def test_no_spelling_stands_for_two_kinds() -> None:
     spelled = [
-        one.lower()
+        spelling.lower()
         for metric in vocabulary().metrics.values()
-        for one in (metric.kind, *metric.described.spellings)
+        for spelling in (metric.kind, *metric.described.spellings)
     ]
     assert len(spelled) == len(set(spelled))

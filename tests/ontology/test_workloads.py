@@ -169,7 +169,7 @@ def test_the_service_answers_with_the_arithmetic_and_stores_nothing(client: Any)
         "strictness": "soft",
     }
     assert told["derived"][0]["arithmetic"] == "1.5 * 200 MB/s"
-    assert {one["name"]: one["value"] for one in told["parameters"]}["time"] == "6 h"
+    assert {parameter["name"]: parameter["value"] for parameter in told["parameters"]}["time"] == "6 h"
 
 
 def test_the_service_says_which_sentences_there_are(client: Any) -> None:
@@ -193,7 +193,7 @@ def test_the_service_says_whether_sentence_or_value_is_wrong(
 ) -> None:
     asked = {"sentence": sentence, "values": values}
     answer = client.post("/v1/workloads/expansions", json=asked, **ADMIN)
-    assert [one["location"] for one in answer.get_json()["errors"]] == [location]
+    assert [error["location"] for error in answer.get_json()["errors"]] == [location]
 
 
 def test_the_vocabulary_tells_sentences_that_are_understood(client: Any) -> None:

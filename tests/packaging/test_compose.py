@@ -184,7 +184,7 @@ def test_the_site_of_the_example_is_monitored_and_described_alike() -> None:
 def test_what_images_copy_from_here_is_given_to_the_engine() -> None:
     rules = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert rules[0] == "*"
-    given = [Path(one[1:]) for one in rules if one.startswith("!")]
+    given = [Path(rule[1:]) for rule in rules if rule.startswith("!")]
     copied = [
         Path(source)
         for file in sorted((ROOT / "packaging" / "docker").glob("*.Dockerfile"))

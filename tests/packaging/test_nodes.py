@@ -124,7 +124,7 @@ def test_units_of_one_machine_start_after_those_they_ask_and_wait_for_none_in_va
     order, needs = {}, {}
     for unit in (ROOT / "packaging" / "systemd").glob("*.service"):
         words = re.findall(r"^(After|Wants|Requires|BindsTo)=(.*)$", unit.read_text(), re.MULTILINE)
-        ours = {name: {one for one in value.split() if one.endswith(".service")} for name, value in words}
+        ours = {name: {part for part in value.split() if part.endswith(".service")} for name, value in words}
         order[unit.stem] = ours.pop("After", set())
         needs[unit.stem] = set().union(*ours.values())
     assert order == {
@@ -154,10 +154,10 @@ def test_each_service_is_a_user_of_its_own_with_a_closed_state() -> None:
 
 def test_no_unit_that_is_to_run_always_gives_up() -> None:
     """By default systemd starts nothing a sixth time in ten seconds: a port taken for a moment is enough."""
-    units = [one.read_text() for one in (ROOT / "packaging" / "systemd").glob("*.service")]
-    always = [one for one in units if "\nRestart=always\n" in one]
+    units = [path.read_text() for path in (ROOT / "packaging" / "systemd").glob("*.service")]
+    always = [unit for unit in units if "\nRestart=always\n" in unit]
     assert len(always) == 5
-    assert all("\nStartLimitIntervalSec=0\n" in one.partition("[Service]")[0] for one in always)
+    assert all("\nStartLimitIntervalSec=0\n" in alway.partition("[Service]")[0] for alway in always)
 
 
 def test_one_session_of_shared_memory_that_is_killed_for_memory_ends_no_other() -> None:
@@ -185,5 +185,5 @@ OPEN = {
 )
 def test_each_unit_is_as_closed_as_the_others(unit: Path) -> None:
     lines = unit.read_text().splitlines()
-    stated = {name for name, _, value in (one.partition("=") for one in lines) if value != "no"}
+    stated = {name for name, _, value in (line.partition("=") for line in lines) if value != "no"}
     assert CLOSED - stated == OPEN.get(unit.stem, set())

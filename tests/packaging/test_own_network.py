@@ -57,7 +57,7 @@ def _in_own_network(*command: str, machine: tuple[str, ...] = ()) -> subprocess.
 
 
 def _control_groups() -> set[str]:
-    return {one.name for one in Path("/sys/fs/cgroup").iterdir() if one.is_dir()}
+    return {path.name for path in Path("/sys/fs/cgroup").iterdir() if path.is_dir()}
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_containers_find_the_control_groups_of_the_machine_there(tmp_path: Path)
         pytest.skip("there are no control groups here")
     done = _in_own_network("sh", "-c", f"ls -d /sys/fs/cgroup/*/ > {tmp_path}/groups; ls /sys/class/net")
     assert done.returncode == 0, done.stderr
-    found, after = {Path(one).name for one in (tmp_path / "groups").read_text().split()}, _control_groups()
+    found, after = {Path(part).name for part in (tmp_path / "groups").read_text().split()}, _control_groups()
     assert before & after <= found <= before | after, "others may come and go"
     assert "tap0" in done.stdout, "and the network's own devices"
 

@@ -48,10 +48,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
             if "TYPE DIRECTORY" in call:
                 assert all(name.is_dir() for name in names), call
                 found |= {
-                    f"{to[1]}/{one.relative_to(name)}"
+                    f"{to[1]}/{path.relative_to(name)}"
                     for name in names
-                    for one in name.rglob("*")
-                    if one.is_file()
+                    for path in name.rglob("*")
+                    if path.is_file()
                 }
             else:
                 found |= {f"{to[1]}/{name.name}" for name in names}
@@ -92,7 +92,7 @@ def holders(path: str, packages: Mapping[str, list[str]]) -> list[str]:
     return [
         name
         for name, patterns in packages.items()
-        if any(fnmatchcase(path, one) or fnmatchcase(path, f"{one}/*") for one in patterns)
+        if any(fnmatchcase(path, pattern) or fnmatchcase(path, f"{pattern}/*") for pattern in patterns)
     ]
 
 
@@ -120,7 +120,7 @@ def test_every_package_exists_in_both_kinds_with_a_description() -> None:
         for one in described
         if not one.endswith("-devel")
     }
-    assert as_debian_names_them == {one for one in names if not one.endswith("-dev")}
+    assert as_debian_names_them == {name for name in names if not name.endswith("-dev")}
 
 
 def test_descriptions_are_as_narrow_as_debian_wants_them() -> None:

@@ -81,7 +81,7 @@ def test_what_another_program_wrote_as_a_request_is_said(ses: Ses, tmp_path: Pat
 
 
 def test_a_program_goes_on_elsewhere_when_it_meets_a_full_disk(disks: Disks, tmp_path: Path) -> None:
-    among, ledger = [str(one) for one in disks(32, 32)], tmp_path / "ledger"
+    among, ledger = [str(disk) for disk in disks(32, 32)], tmp_path / "ledger"
     with ses.api.place(among, mkdir="step-XXXX", ledger=ledger) as chosen:
         with pytest.raises(OSError, match="No space left"):
             fill(chosen.directory, 40 * MEBIBYTE)
@@ -95,7 +95,7 @@ def test_a_program_goes_on_elsewhere_when_it_meets_a_full_disk(disks: Disks, tmp
 def test_a_size_that_is_not_stated_is_that_of_earlier_ones_of_the_same_name(
     disks: Disks, asking: Callable[..., Request], tmp_path: Path
 ) -> None:
-    among, ledger = [str(one) for one in disks(64, 32)], tmp_path / "ledger"
+    among, ledger = [str(disk) for disk in disks(64, 32)], tmp_path / "ledger"
 
     def run(size: int, label: str = "run-XXXX") -> int:
         given = placing.place(asking(among, mkdir=label), ledger)
@@ -113,7 +113,7 @@ def test_a_size_that_is_not_stated_is_that_of_earlier_ones_of_the_same_name(
 def test_room_that_is_only_expected_refuses_nobody(
     disks: Disks, asking: Callable[..., Request], tmp_path: Path
 ) -> None:
-    large, small = (str(one) for one in disks(128, 16))
+    large, small = (str(disk) for disk in disks(128, 16))
     ledger = tmp_path / "ledger"
     first = placing.place(asking([large], mkdir="run-XXXX"), ledger)
     fill(first.directory, 20 * MEBIBYTE)

@@ -16,7 +16,7 @@ CALLERS = 50
 def test_fifty_callers_at_once_are_spread_evenly(
     disks: Callable[..., list[Path]], asking: Callable[..., Request], tmp_path: Path
 ) -> None:
-    among = [str(one) for one in disks(64, 48, 32)]
+    among = [str(disk) for disk in disks(64, 48, 32)]
     ledger = tmp_path / "ledger"
     context = multiprocessing.get_context("fork")
     together, given = context.Barrier(CALLERS), context.SimpleQueue()
@@ -26,11 +26,11 @@ def test_fifty_callers_at_once_are_spread_evenly(
         given.put(placing.place(asking(among, size=1000), ledger).directory)
 
     callers = [context.Process(target=call) for _ in range(CALLERS)]
-    for one in callers:
-        one.start()
-    for one in callers:
-        one.join(60)
-        assert one.exitcode == 0
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+        assert caller.exitcode == 0
     counts = Counter(given.get() for _ in callers)
     assert sum(counts.values()) == CALLERS == len(placing.claims_on((), ledger))
     assert max(counts.values()) <= 1.25 * CALLERS / len(among), counts

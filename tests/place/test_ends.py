@@ -18,7 +18,7 @@ def test_a_claim_ends_with_its_process(ses: Ses, tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "600"])
     try:
         ses("place", "--among", tmp_path, "--for", f"pid:{process.pid}")
-        assert [one["pid"] for one in ses.claims()] == [process.pid]
+        assert [claim["pid"] for claim in ses.claims()] == [process.pid]
         words = ses("places").replace("|", " ").split()  # a narrow table breaks the sentence
         assert str(process.pid) in words
         assert "ends" in words
@@ -44,7 +44,7 @@ def test_processes_ended_with_an_earlier_start_of_the_machine_but_leases_go_on(
     with sqlite3.connect(ses.ledger) as ledger:
         ledger.execute("UPDATE claim SET boot = 'earlier', file_system = '9:9', device = '9:9'")
     ledger.close()
-    assert [one["pid"] for one in ses.claims()] == [None]
+    assert [claim["pid"] for claim in ses.claims()] == [None]
     assert ses.json("place", "--among", tmp_path)["why"][0]["streams"] == 1
 
 
@@ -68,7 +68,7 @@ def test_a_claim_ends_with_its_job_where_squeue_says_so(ses: Ses, tmp_path: Path
     squeue.write_text("#!/bin/sh\necho 4711\n")
     squeue.chmod(0o755)
     ses("place", "--among", tmp_path, "--for", "job", SLURM_JOB_ID="4711", PATH=path)
-    assert [one["job"] for one in ses.claims(PATH=path)] == ["4711"]
+    assert [claim["job"] for claim in ses.claims(PATH=path)] == ["4711"]
     squeue.write_text("#!/bin/sh\necho down >&2\nexit 1\n")
     assert len(ses.claims(PATH=path)) == 1, "the lease counts where squeue fails"
     squeue.unlink()
@@ -130,5 +130,5 @@ def test_root_claims_for_a_user_and_then_ends_nobody_elses(ses: Ses, tmp_path: P
     assert (given["claim"]["user"], Path(given["directory"]).owner()) == ("daemon", "daemon")
     assert "another user's" in ses("release", own["id"], "--user", "daemon", code=1)
     ses("release", given["id"], "--user", "daemon")
-    assert [one["id"] for one in ses.claims()] == [own["id"]]
+    assert [claim["id"] for claim in ses.claims()] == [own["id"]]
     assert "knows no user" in ses("place", "--among", tmp_path, "--user", "nobody-here", code=2)

@@ -128,7 +128,7 @@ class Storm:
                 "left": sorted(set(self.site.places()) - self.living),
             },
         )
-        wait_until(lambda: all(one["followed"] for one in self.site.places().values()))
+        wait_until(lambda: all(place["followed"] for place in self.site.places().values()))
         wait_until(lambda: self.ended.keys() <= self.delays.keys())
         self.over.set()
         self._watch.join()

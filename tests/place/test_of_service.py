@@ -60,7 +60,7 @@ def test_claims_of_this_machine_are_explained_and_released_beside_it(site: Site,
     assert (told["chosen"], told["asked"]) == (str(tmp_path), ["write>=1MB/s"])
     assert "chosen" in site.ses("explain", given)
     listed = json.loads(site.ses("places", "--json"))
-    assert [one["directory"] for one in listed["claims"]] == [given]
+    assert [claim["directory"] for claim in listed["claims"]] == [given]
     site.ses("release", given)
     assert json.loads(site.ses("places", "--json"))["claims"] == []
 
@@ -124,12 +124,12 @@ def test_the_next_part_of_a_place_goes_to_another_file_system(site: Site) -> Non
     first = json.loads(site.ses("place", "--on", "scratch", *words, "--mkdir", "run-XXXX", "--json"))
     directory = Path(site.ses("place", "--again", first["directory"]))
     assert (directory.name, directory.is_dir()) == (Path(first["directory"]).name, True)
-    (second,) = (one for one in site.places().values() if one["directory"] == str(directory))
+    (second,) = (place for place in site.places().values() if place["directory"] == str(directory))
     assert second["element"] != first["element"]
     kept = ("streams", "claimed_bytes", "pid")
     assert [second[one] for one in kept] == [first[one] for one in kept] == [2, 2e9, process.pid]
     whole = site.get(f"/v1/places/{second['place_id']}")
-    assert [one["minimum"] for one in whole["requirements"]] == [1]
+    assert [requirement["minimum"] for requirement in whole["requirements"]] == [1]
     assert site.places("ended")[first["place_id"]]["end_reason"] == "closed"
     kill(process)
     wait_until(lambda: second["place_id"] not in site.places())
@@ -283,4 +283,4 @@ def test_500_places_asked_at_once_by_50_nodes_are_spread(alone: Site) -> None:
 
 
 def carried(site: Site) -> dict[str, int]:
-    return {one["id"]: one["open_placements"] for one in site.get("/v1/elements")["elements"]}
+    return {element["id"]: element["open_placements"] for element in site.get("/v1/elements")["elements"]}

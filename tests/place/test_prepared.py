@@ -32,7 +32,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def two(disks: Callable[..., list[Path]], tmp_path: Path) -> Iterator[tuple[ses.api.Places, list[str], Path]]:
-    among, ledger = [str(one) for one in disks(64, 64)], tmp_path / "ledger"
+    among, ledger = [str(disk) for disk in disks(64, 64)], tmp_path / "ledger"
     with ses.api.Places(among, ledger=ledger) as places:
         yield places, among, ledger
 
@@ -102,8 +102,8 @@ def test_both_processes_go_on_after_a_fork(two: Two, looks: list[int]) -> None:
 def test_a_ledger_that_was_moved_away_begins_anew(two: Two, looks: list[int]) -> None:
     places, _, ledger = two
     with places.place(size="1MB"):
-        for one in ledger.parent.glob("ledger*"):
-            one.rename(one.with_name(f"moved-{one.name}"))
+        for path in ledger.parent.glob("ledger*"):
+            path.rename(path.with_name(f"moved-{path.name}"))
         with places.place(size="1MB"):
             assert len(placing.claims_on((), ledger)) == 1
     assert placing.claims_on((), ledger) == []

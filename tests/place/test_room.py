@@ -36,14 +36,18 @@ def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[i
     ]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(chooser, "look_at", lambda *_: places)
-        claimed = dict.fromkeys((one.file_system for one in places), 0)
+        claimed = dict.fromkeys((place.file_system for place in places), 0)
         for size in sizes:
-            request = Request([one.given for one in places], placing.Holder(2e10), size=size * MEBIBYTE)
-            fits = [one for one in places if one.free - claimed[one.file_system] >= max(4, size) * MEBIBYTE]
+            request = Request([place.given for place in places], placing.Holder(2e10), size=size * MEBIBYTE)
+            fits = [
+                place
+                for place in places
+                if place.free - claimed[place.file_system] >= max(4, size) * MEBIBYTE
+            ]
             try:
                 chosen = placing.place(request, Path(folder) / "ledger").claim
             except NothingFitsError:
                 assert not fits
                 continue
-            assert chosen.base in {one.path for one in fits}
+            assert chosen.base in {fit.path for fit in fits}
             claimed[chosen.file_system] += size * MEBIBYTE

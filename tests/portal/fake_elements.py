@@ -85,7 +85,7 @@ class ElementsInMemory:
     def storage_systems(self) -> tuple[StorageSystem, ...]:
         """See ServiceClient."""
         self._called()
-        found = {one.storage_system: one for one in self.places}
+        found = {place.storage_system: place for place in self.places}
         return tuple(
             StorageSystem(name=name, backend=one.backend, mount_point=one.mount_point)
             for name, one in found.items()
@@ -131,7 +131,7 @@ class ElementsInMemory:
     def add_element(self, facts: dict[str, Any]) -> dict[str, Any]:
         """See ServiceClient."""
         name = f"{facts['system']}/{facts['name']}"
-        if any(one.id == name for one in self.places):
+        if any(place.id == name for place in self.places):
             raise ConflictError(f"There is an element {name} already.", 409)
         for needed in ("server", "target"):
             if needed not in facts:
@@ -157,7 +157,7 @@ class ElementsInMemory:
         return self._answer(element, [("qsm:target", place.target, "")], f"remove element {element}", how)
 
     def _place(self, element: str) -> Element:
-        found = next((one for one in self.places if one.id == element), None)
+        found = next((place for place in self.places if place.id == element), None)
         if found is None:
             raise NotFoundError(f"There is no element {element}.")
         return found
@@ -173,7 +173,7 @@ class ElementsInMemory:
         if not how["dry_run"]:
             self.places[self.places.index(place)] = place.but(
                 **{name: value for name, value in said.items() if name not in place.nominal},
-                nominal=place.nominal.but(**{one: said[one] for one in said.keys() & place.nominal.keys()}),
+                nominal=place.nominal.but(**{key: said[key] for key in said.keys() & place.nominal.keys()}),
             )
         return self._answer(element, differs, reason, how)
 
@@ -193,7 +193,9 @@ class ElementsInMemory:
                 subjects=1,
                 subject=subject,
             )
-            before, after = (_turtle(subject, [(one[0], one[which]) for one in differs]) for which in (1, 2))
+            before, after = (
+                _turtle(subject, [(differ[0], differ[which]) for differ in differs]) for which in (1, 2)
+            )
             self.extra_changes.append((change, State(subject=subject, before=before, after=after)))
         properties = [
             {"property": name, "before": _texts(before), "after": _texts(after)}

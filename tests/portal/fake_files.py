@@ -99,22 +99,22 @@ class FilesInMemory:
 
 
 def _sums(files: list[File], by: str) -> tuple[Sum, ...]:
-    names = sorted({getattr(one, by) or "" for one in files})
-    found = [_sum(name, [one for one in files if (getattr(one, by) or "") == name]) for name in names]
+    names = sorted({getattr(file, by) or "" for file in files})
+    found = [_sum(name, [file for file in files if (getattr(file, by) or "") == name]) for name in names]
     return tuple(sorted(found, key=lambda one: (-one.shortfall * one.files, one.name)))
 
 
 def _sum(name: str, files: list[File]) -> Sum:
-    verdicts = [one.verdict for one in files]
+    verdicts = [file.verdict for file in files]
     missing = [
-        max(0.0, 1.0 - one.achieved / one.required)
-        for one in files
-        if one.verdict in ("nearly", "missed") and one.achieved is not None and one.required
+        max(0.0, 1.0 - file.achieved / file.required)
+        for file in files
+        if file.verdict in ("nearly", "missed") and file.achieved is not None and file.required
     ]
     met, nearly, missed = (verdicts.count(verdict) for verdict in ("met", "nearly", "missed"))
     judged = met + nearly + missed
-    parts = [one.achieved / one.predicted for one in files if one.verdict in ("nearly", "missed")
-             and one.achieved is not None and one.predicted]  # fmt: skip
+    parts = [file.achieved / file.predicted for file in files if file.verdict in ("nearly", "missed")
+             and file.achieved is not None and file.predicted]  # fmt: skip
     return Sum(
         name=name,
         files=len(verdicts),

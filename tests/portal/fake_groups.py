@@ -72,7 +72,7 @@ class GroupsInMemory:
             (one.full_in_days, one.id) for one in found if one.full_in_days and one.full_in_days <= 30
         )
         return ElementGroups(
-            systems=tuple(sorted({one.storage_system for one in self.places})),
+            systems=tuple(sorted({place.storage_system for place in self.places})),
             elements=len(found),
             choices=choices,
             by=by,
@@ -88,8 +88,8 @@ class GroupsInMemory:
         """See ServiceClient."""
         self._called()
         by: dict[str, list[Element]] = {}
-        for one in self.places:
-            by.setdefault(one.observation.target if one.observation else "", []).append(one)
+        for place in self.places:
+            by.setdefault(place.observation.target if place.observation else "", []).append(place)
         found = [_exporter(name, members) for name, members in sorted(by.items())]
         return Exporters(exporters=tuple(found[:limit]), total=len(found) + self.exporters_more, **SOURCES)
 
@@ -115,10 +115,10 @@ class GroupsInMemory:
         wanted = {name: value for name, value in chosen.fields().items() if value is not None}
         system = wanted.pop("system", None)
         found = [
-            one
-            for one in self.places
-            if system in (None, one.storage_system)
-            and all(BY[name](one) == value for name, value in wanted.items())
+            place
+            for place in self.places
+            if system in (None, place.storage_system)
+            and all(BY[name](place) == value for name, value in wanted.items())
         ]
         return sorted(found, key=lambda one: (one.storage_system, one.id))
 
@@ -137,10 +137,10 @@ def _groups(elements: Iterable[Element], by: str, measure: str) -> list[ElementG
 
 def _group(system: str, value: str, members: list[Element], measure: str) -> ElementGroup:
     fifths, total, whole = [0] * 6, 0.0, 0.0
-    for one in members:
-        now, of = MEASURES[measure](one)
+    for member in members:
+        now, of = MEASURES[measure](member)
         whole += of or 0.0
-        if one.state != "active" or one.observed != "ok" or now is None or not of:
+        if member.state != "active" or member.observed != "ok" or now is None or not of:
             fifths[0] += 1
             continue
         fifths[1 + min(4, int(now / of * 5))] += 1
@@ -159,8 +159,8 @@ def _group(system: str, value: str, members: list[Element], measure: str) -> Ele
 
 
 def _exporter(name: str, members: list[Element]) -> Exporter:
-    states = [one.observed for one in members]
-    ages = [one.age_seconds for one in members if one.age_seconds is not None]
+    states = [member.observed for member in members]
+    ages = [member.age_seconds for member in members if member.age_seconds is not None]
     counts = {state: states.count(state) for state in ("ok", "stale", "missing")}
     return Exporter(
         target=name,

@@ -206,7 +206,7 @@ class InMemorySelectionService(
             if stated is None:
                 continue
             by_profile = [(one, stated.profile) for one in self.words.required_by(stated.profile)]
-            for one, profile in [*((one, None) for one in stated.requirements), *by_profile]:
+            for one, profile in [*((requirement, None) for requirement in stated.requirements), *by_profile]:
                 resolved = _resolved(one, level=level, level_name=stated.name, profile=profile)
                 if not applies(one, self._clock()):
                     later = phase(one, self._clock()) == "future"

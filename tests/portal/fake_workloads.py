@@ -11,8 +11,8 @@ from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.knowledge.workloads import WorkloadError, expand
 
 WORKLOADS = tuple(
-    Workload(workload=one.name, definition=one.definition, example=one.example)
-    for one in sorted(vocabulary().workloads.values(), key=lambda one: one.name)
+    Workload(workload=workload.name, definition=workload.definition, example=workload.example)
+    for workload in sorted(vocabulary().workloads.values(), key=lambda one: one.name)
 )
 
 
@@ -35,8 +35,10 @@ class WorkloadsInMemory:
             workload=found.workload.name,
             definition=found.workload.definition,
             parameters=tuple(
-                Parameter(name=one.name, definition=one.definition, value=found.values[one.name])
-                for one in parameters
+                Parameter(
+                    name=parameter.name, definition=parameter.definition, value=found.values[parameter.name]
+                )
+                for parameter in parameters
             ),
             derived=tuple(
                 Derived(

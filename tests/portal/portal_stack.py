@@ -150,8 +150,8 @@ class Stack:
             "system": chosen["candidates"][0]["storage_system"],
             "requirements": needs.get(application, needs[None]),
             "candidates": [
-                {"element": one["element"], "distance": one["distance"], "streams": 0.0}
-                for one in chosen["candidates"]
+                {"element": candidate["element"], "distance": candidate["distance"], "streams": 0.0}
+                for candidate in chosen["candidates"]
             ],
             "refused": [
                 {"element": one["element"], "reason": one["reason"], "requirement": 0}

@@ -79,7 +79,7 @@ def test_cookies_and_ways_back_lie_below_the_prefix(behind: Any) -> None:
     assert answer.location == f"{PREFIX}/files?job=1"
     cookies = answer.headers.getlist("Set-Cookie")
     assert len(cookies) == 2
-    assert all(f"Path={PREFIX}/" in one and "Secure" in one for one in cookies), cookies
+    assert all(f"Path={PREFIX}/" in cooky and "Secure" in cooky for cooky in cookies), cookies
     assert behind.get(answer.location).status_code == 200
     where = behind.get(f"{PREFIX}/where")
     assert where.get_data(as_text=True) == f"https://hpc.example.org{PREFIX}/sign-in/oidc/back"

@@ -94,7 +94,7 @@ def anothers() -> Iterator[str]:
 def test_what_root_makes_belongs_to_who_serves(anothers: str) -> None:
     done = add_account_in(anothers, "755", "/root")  # the interpreter may lie there
     assert done.returncode == 0, done.stderr
-    assert {one.stat().st_uid for one in Path(anothers).rglob("*")} == {65534}
+    assert {path.stat().st_uid for path in Path(anothers).rglob("*")} == {65534}
 
 
 @pytest.mark.root

@@ -160,7 +160,7 @@ def test_elements_are_added_and_removed(root, site) -> None:
     there = root.post("/storage/add", {**fields, "confirmed": "yes"})
     assert "already" in text_of(there)
     assert root.post("/storage/union/b9/remove", {"confirmed": "yes"}, page=f"{B1}/change").status_code == 303
-    assert "union/b9" not in {one.id for one in site.places}
+    assert "union/b9" not in {place.id for place in site.places}
 
 
 def test_a_change_that_cannot_be_made_is_not_said_to_be(root, site) -> None:

@@ -180,7 +180,7 @@ def test_nobody_else_sees_files_of_a_vo(alice, full) -> None:
 
 
 def test_what_a_file_got_outlives_why_it_was_placed(alice, full) -> None:
-    full.records = [one for one in full.records if not one.path.endswith("5.bin")]
+    full.records = [record for record in full.records if not record.path.endswith("5.bin")]
     text = alice.get("/files/0000000000000005").text
     assert "Why it did is no longer kept" in text
     assert "Others came: from 1 to 9 streams." in text

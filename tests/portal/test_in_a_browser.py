@@ -75,12 +75,12 @@ def test_every_page_is_sound_for_those_who_do_not_see_it(full_site, served, open
             "() => [...document.querySelectorAll('[aria-describedby], [aria-labelledby]')].flatMap("
             "one => [one.getAttribute('aria-describedby'), one.getAttribute('aria-labelledby')])"
         )
-        wanted = {one for words in described if words for one in words.split()}
+        wanted = {part for words in described if words for part in words.split()}
         assert wanted <= set(ids), path
         found = Axe().run(page)
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
     assert len(titles) == len(PAGES), "every page needs a title of its own"
-    window.complaints[:] = [one for one in window.complaints if "404" not in one]
+    window.complaints[:] = [complaint for complaint in window.complaints if "404" not in complaint]
 
 
 def test_pages_of_administrators_are_sound_and_not_cut_off(full_site, served, open_window) -> None:
@@ -96,7 +96,7 @@ def test_pages_of_administrators_are_sound_and_not_cut_off(full_site, served, op
             page.set_viewport_size({"width": width, "height": 800})
             beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
             assert beyond <= 0, (path, width)
-    window.complaints[:] = [one for one in window.complaints if "404" not in one]
+    window.complaints[:] = [complaint for complaint in window.complaints if "404" not in complaint]
 
 
 def test_ten_thousand_elements_stay_readable(full_site, served, open_window, make_element) -> None:
@@ -265,7 +265,7 @@ def test_a_failing_service_keeps_what_is_typed_and_recovers(full_site, served, o
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert full_site.requirement_set("user", "alice").requirements[0].bound == 33
-    window.complaints[:] = [one for one in window.complaints if "503" not in one]
+    window.complaints[:] = [complaint for complaint in window.complaints if "503" not in complaint]
 
 
 def test_the_map_keeps_itself_fresh_until_told_not_to(full_site, served, open_window, make_element) -> None:

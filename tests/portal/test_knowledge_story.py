@@ -103,7 +103,7 @@ def test_what_only_the_service_refuses_stands_beside_its_field(stack: Stack, ope
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("What the programs do")).to_have_value("scratch")
     assert stack.revision("user", "nobody") == 0
-    window.complaints[:] = [one for one in window.complaints if "422" not in one]
+    window.complaints[:] = [complaint for complaint in window.complaints if "422" not in complaint]
 
 
 def test_two_administrators_at_once_lose_nothing(stack: Stack, open_window) -> None:
@@ -142,7 +142,7 @@ def test_two_administrators_at_once_lose_nothing(stack: Stack, open_window) -> N
     (back,) = stack.stored("vo", "materials")["requirements"]
     assert (back["minimum"], stack.stored("vo", "materials")["modified_by"]) == (11.0, "root")
     for window in (root, boss):
-        window.complaints[:] = [one for one in window.complaints if "409" not in one]
+        window.complaints[:] = [complaint for complaint in window.complaints if "409" not in complaint]
 
 
 def test_everything_works_without_script(stack: Stack, open_window) -> None:

@@ -51,7 +51,9 @@ def test_a_kind_that_was_not_on_the_page_is_kept(alice, site) -> None:
     """A page made before a kind was described says nothing of it."""
     _state(site, "user", "alice", required("current-read-rate", 20, "MB/s"))
     assert alice.post("/requirements/user/alice", {"revision": "1", f"{WRITE}-bound": ""}).status_code == 303
-    assert [one.kind for one in _stored(site, "user", "alice").requirements] == ["current-read-rate"]
+    assert [requirement.kind for requirement in _stored(site, "user", "alice").requirements] == [
+        "current-read-rate"
+    ]
 
 
 def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
@@ -156,10 +158,10 @@ def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
     assert "33\u00a0MB/s" in text
     assert "44\u00a0MB/s" in text
     assert 'value="44"' in text
-    assert [one.bound for one in _stored(site, "user", "alice").requirements] == [33]
+    assert [requirement.bound for requirement in _stored(site, "user", "alice").requirements] == [33]
     assert 'name="revision" value="1"' in text, "saving again must be a decision about the version shown"
     assert alice.post("/requirements/user/alice", data | {"revision": "1"}).status_code == 303
-    assert [one.bound for one in _stored(site, "user", "alice").requirements] == [44]
+    assert [requirement.bound for requirement in _stored(site, "user", "alice").requirements] == [44]
 
 
 def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:

@@ -42,7 +42,7 @@ def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
         ),
     )
     (kind,) = explain(found, WORDS)
-    assert [(one.requirement.bound, one.reason) for one in kind.statements] == [
+    assert [(statement.requirement.bound, statement.reason) for statement in kind.statements] == [
         (4, "not valid yet"), (3, "not valid any more"), (200, ""), (1, hidden),
     ]  # fmt: skip
     assert kind.applying == found.requirements[0]

@@ -114,7 +114,7 @@ def test_who_signs_in_again_in_another_tab_goes_on_in_this_one(site, served, app
     expect(page.locator(f"#{WRITE}-bound")).to_have_value("44")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved. Files created from now on follow it.")).to_be_visible()
-    window.complaints[:] = [one for one in window.complaints if "401" not in one]
+    window.complaints[:] = [complaint for complaint in window.complaints if "401" not in complaint]
 
 
 def test_the_map_stays_while_the_portal_does_not_answer(served, open_window) -> None:

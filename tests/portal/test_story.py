@@ -200,7 +200,7 @@ def test_two_windows_do_not_overwrite_each_other(stack: Stack, open_window) -> N
     second.page.get_by_role("button", name="Save mine instead").click()
     expect(second.page.get_by_text("Saved.").first).to_be_visible()
     expect(second.page.get_by_label("At least").nth(1)).to_have_value("32")
-    second.complaints[:] = [one for one in second.complaints if "409" not in one]
+    second.complaints[:] = [complaint for complaint in second.complaints if "409" not in complaint]
 
 
 def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ ASKED = (
 @pytest.fixture(scope="module")
 def lines() -> dict[str, str]:
     """The lines by the title they stand under."""
-    return {one.title: one.lines for one in examples(ASKED, Vocabulary(kinds=KINDS))}
+    return {example.title: example.lines for example in examples(ASKED, Vocabulary(kinds=KINDS))}
 
 
 def test_the_shell_line_is_understood_and_runs_the_program(lines: dict[str, str], tmp_path: Path) -> None:

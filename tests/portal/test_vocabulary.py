@@ -53,7 +53,9 @@ def test_a_kind_named_like_a_field_of_the_form_is_a_kind(alice, described) -> No
     data = {"revision": "0", "kind_revision-bound": "3", "kind_revision-unit": "s",
             "kind_revision-strictness": "hard"}  # fmt: skip
     assert alice.post("/requirements/user/alice", data).status_code == 303
-    assert [one.kind for one in described.requirement_set("user", "alice").requirements] == ["revision"]
+    assert [requirement.kind for requirement in described.requirement_set("user", "alice").requirements] == [
+        "revision"
+    ]
 
 
 def test_texts_of_the_vocabulary_are_never_markup(alice, described) -> None:

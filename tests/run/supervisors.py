@@ -40,7 +40,7 @@ def has_stopped(pid: int) -> bool:
     """One thread is told, and the others go on until it stops them."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     try:
-        return {(one / "stat").read_text().rpartition(") ")[2][0] for one in threads} == {"T"}
+        return {(thread / "stat").read_text().rpartition(") ")[2][0] for thread in threads} == {"T"}
     except OSError:  # one has ended meanwhile
         return False
 

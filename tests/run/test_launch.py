@@ -158,7 +158,7 @@ def test_help_is_asked_for_as_of_ses(ses_run: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "typed", "right"),
-    [*(("write", *one) for one in RATES.items()), *(("free", *one) for one in SIZES.items())],
+    [*(("write", *item) for item in RATES.items()), *(("free", *item) for item in SIZES.items())],
 )
 def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(
     ses_run: Path, kind: str, typed: str, right: str

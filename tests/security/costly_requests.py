@@ -46,7 +46,7 @@ def texts(length: int, rng: random.Random) -> Iterator[str]:
     part = min(length, 2**16)
     names = (f"n{rng.randrange(10**6)}x{rng.randrange(10**6)}b1," for _ in range(part // 8))
     yield "".join(names)[:part].rstrip(",")
-    yield ",".join(f"[{one}-{one + 2}]" for one in range(0, 3 * (part // 8), 3))[:part]
+    yield ",".join(f"[{index}-{index + 2}]" for index in range(0, 3 * (part // 8), 3))[:part]
     yield "".join(rng.choices("abc/.,-[]019 ", k=part))
 
 
@@ -131,7 +131,7 @@ class Contract:
 
     def requests(self, path: str, method: str, operation: dict[str, Any]) -> Iterator[Made]:
         """Yield what each request of one operation is, and what makes it."""
-        known = {one["name"]: one for one in operation.get("parameters", ())}
+        known = {parameter["name"]: parameter for parameter in operation.get("parameters", ())}
         self._right = {**self._everywhere, **self._everywhere.get(path, {})}
         needed = [name for name, one in known.items() if one["in"] == "query" and one.get("required")]
         plain = path
@@ -164,7 +164,7 @@ class Contract:
                 if most:
                     yield make(plain, f"query {name} at most", query=f"{name}={most:.0f}")
         yield make(plain, SMALL)
-        yield make(plain, "many parameters", query="&".join(f"x{one}=1" for one in range(HEAD // 8)))
+        yield make(plain, "many parameters", query="&".join(f"x{index}=1" for index in range(HEAD // 8)))
         if schema is None:
             yield make(plain, "a body for nothing", raw=b"[" * BODY)
             return

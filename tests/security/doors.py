@@ -56,9 +56,9 @@ def doors(pids: Iterable[int]) -> list[Door]:
     """Return where these processes listen."""
     inodes = set()
     for pid in pids:
-        for one in Path(f"/proc/{pid}/fd").iterdir():
+        for path in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(FileNotFoundError):  # closed meanwhile; who listens goes on
-                target = str(one.readlink())
+                target = str(path.readlink())
                 if target.startswith("socket:["):
                     inodes.add(target[8:-1])
     found: list[Door] = []

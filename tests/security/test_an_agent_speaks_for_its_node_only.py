@@ -97,7 +97,7 @@ def test_one_nodes_token_says_nothing_of_another(guarded: Guarded) -> None:
     status, answer = guarded.say("n18", "n18", ended)
     assert [one["placement_id"] for one in answer["refused"]] == mine
     assert guarded.say("n18", "n18", {"complete": True})[0] == 200
-    assert [one["placement_id"] for one in guarded.open_files()] == mine
+    assert [file["placement_id"] for file in guarded.open_files()] == mine
     nodes = guarded.service.call("GET", "/v1/nodes", token=guarded.of["admin"])[1]["nodes"]
     assert {one["node"] for one in nodes} == {"n17", "n18"}
 
@@ -109,7 +109,9 @@ def test_it_reads_nothing_of_another_either(guarded: Guarded) -> None:
     def call(path: str, who: str, body: Any = None) -> tuple[int, Any]:
         return guarded.service.call("POST" if body else "GET", path, body, token=guarded.of[who])
 
-    assert {one["subject"]["node"] for one in call("/v1/placements", "n17")[1]["placements"]} == {"n17"}
+    assert {placement["subject"]["node"] for placement in call("/v1/placements", "n17")[1]["placements"]} == {
+        "n17"
+    }
     assert call("/v1/placements?state=open", "n18")[1]["placements"] == []
     assert call(f"/v1/placements/{mine[0]}", "n18")[0] == 403
     ask = {"subject": {"user": "alice", "node": "n17"}}
@@ -153,7 +155,7 @@ def test_tokens_of_many_nodes_are_written_for_their_owner_alone(tmp_path: Path) 
     tokens, folder = tmp_path / "tokens.toml", tmp_path / "out"
     command = ["token", "nodes", f"--tokens={tokens}", f"--directory={folder}"]
     assert CliRunner().invoke(main, [*command, "n1", "n2"]).exit_code == 0
-    found = {one.name: one for one in folder.iterdir()}
+    found = {path.name: path for path in folder.iterdir()}
     assert set(found) == {"n1.token", "n2.token"}
     for one in found.values():
         assert one.stat().st_mode & 0o777 == 0o600

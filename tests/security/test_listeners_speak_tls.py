@@ -170,7 +170,7 @@ def test_the_command_says_that_https_is_spoken_where_http_is_named(parts: Parts)
 
 def test_the_parts_prove_themselves_to_each_other(parts: Parts) -> None:
     def checks() -> dict[str, bool]:
-        return {one["name"]: one["ok"] for one in parts.get("service", "/readyz")["checks"]}
+        return {check["name"]: check["ok"] for check in parts.get("service", "/readyz")["checks"]}
 
     wait_until(lambda: checks()["monitor"])
     wait_until(lambda: parts.get("portal", "/readyz")["ready"])
@@ -339,14 +339,14 @@ def test_files_that_are_no_use_are_refused_with_the_reason(part: str, wrong: str
 def test_keys_are_for_their_owner_alone_and_the_next_step_is_said(tmp_path: Path) -> None:
     said = init(tmp_path, "mon1,10.0.0.5")
     folder = tmp_path / "tls"
-    modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert modes == {"ca.pem": 0o644, "ca-key.pem": 0o600, "mon1.pem": 0o644, "mon1-key.pem": 0o600}
     assert "--tls-cert" in said
     assert "--service-ca" in said
     names = x509.load_pem_x509_certificate((folder / "mon1.pem").read_bytes()).extensions
     held = names.get_extension_for_class(x509.SubjectAlternativeName).value
     assert held.get_values_for_type(x509.DNSName) == ["mon1"]
-    assert [str(one) for one in held.get_values_for_type(x509.IPAddress)] == ["10.0.0.5"]
+    assert [str(value) for value in held.get_values_for_type(x509.IPAddress)] == ["10.0.0.5"]
     before = (folder / "ca.pem").read_bytes()
     init(tmp_path, "mon2")
     assert (folder / "ca.pem").read_bytes() == before

@@ -54,7 +54,7 @@ def ses(site: Site, *command: str, **more: str) -> subprocess.CompletedProcess[s
 
 
 def found(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    return {one["link"]: one for one in json.loads(done.stdout)["checks"]}
+    return {check["link"]: check for check in json.loads(done.stdout)["checks"]}
 
 
 def test_a_user_asks_for_themself_and_for_nobody_else(site: Site) -> None:

@@ -125,7 +125,9 @@ def _rules(app: Flask) -> Iterator[tuple[str, str, str, str]]:
         adapter = app.url_map.bind("localhost")
         for rule in rules:
             given = VALUES | {"key": key, "name": NAMES.get(rule.rule.split("/")[1], "")}
-            page = path = adapter.build(rule.endpoint, {one: given[one] for one in rule.arguments})
+            page = path = adapter.build(
+                rule.endpoint, {argument: given[argument] for argument in rule.arguments}
+            )
             while not adapter.test(page, "GET"):
                 page = page.rpartition("/")[0]
             if "<any(" in rule.rule:

@@ -144,7 +144,7 @@ def _service_on(store: HttpStore) -> Any:
 @pytest.fixture(scope="module")
 def monitor() -> Any:
     names = [f"union/b{number}" for number in range(300)]
-    elements = tuple(ElementSettings(id=one, target="n1", mount_point=f"/srv/{one}") for one in names)
+    elements = tuple(ElementSettings(id=name, target="n1", mount_point=f"/srv/{name}") for name in names)
     target = Target(name="n1", collector="node_exporter", url="http://n1:9100/metrics")
     return create_monitor(Monitor(Settings(target=(target,), element=elements)))
 

@@ -12,7 +12,7 @@ import urllib3
 from service_process import Running
 from ses_service.security.tokens import Role, add_token
 
-UNKNOWN = {f"a{one}": 0 for one in range(70_000)}
+UNKNOWN = {f"a{index}": 0 for index in range(70_000)}
 WORST = {
     Role.USER: ("/v1/nodes/selections", {"subject": {"user": "mallory"}, **UNKNOWN}),
     Role.NODE: ("/v1/nodes/mallory/announcements", {"incarnation": "a" * 16, "generations": UNKNOWN}),

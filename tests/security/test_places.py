@@ -86,12 +86,12 @@ def asks(connection: socket.socket) -> bool:
 
 def test_one_address_with_idle_connections_keeps_no_other_out(port: int) -> None:
     neighbours = [connect(port, f"127.0.0.{number}") for number in (2, 3)]
-    assert all(asks(one) for one in neighbours)
+    assert all(asks(neighbour) for neighbour in neighbours)
     crowd = [connect(port, "127.0.0.9") for _ in range(40)]
     assert asks(crowd[-1])  # one address alone may be a proxy: it is served by what others leave
     late = connect(port, "127.0.0.4")
     assert asks(late)
-    assert all(asks(one) for one in neighbours)
+    assert all(asks(neighbour) for neighbour in neighbours)
     assert sum(asks(one) for one in crowd) == 5
-    for one in (*neighbours, *crowd, late):
-        one.close()
+    for neighbour in (*neighbours, *crowd, late):
+        neighbour.close()

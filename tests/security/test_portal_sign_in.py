@@ -219,7 +219,7 @@ def test_sign_ins_of_many_at_once_take_neither_threads_nor_memory_from_others(
         "again": "another long secret",
     }
     strangers = [app.test_client() for _ in range(12)]
-    tokens = [_token(one, "/sign-in") for one in strangers]
+    tokens = [_token(stranger, "/sign-in") for stranger in strangers]
     known_token, none_is_free = _token(known, "/sign-in"), app.test_client()
     with ThreadPoolExecutor(16) as pool:
         asked = [

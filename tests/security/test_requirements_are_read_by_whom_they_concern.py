@@ -22,7 +22,9 @@ def test_a_user_hears_nothing_of_what_others_need(tmp_path: Path, start: Callabl
 
     for name in ("user/alice", "user/bob"):
         assert service.call("PUT", f"/v1/requirements/{name}", ONE)[0] == 200
-    numbers = {one["subject"]: one["number"] for one in service.call("GET", "/v1/changes")[1]["changes"]}
+    numbers = {
+        change["subject"]: change["number"] for change in service.call("GET", "/v1/changes")[1]["changes"]
+    }
     bobs = next(number for subject, number in numbers.items() if subject.endswith("user/bob"))
     own = next(number for subject, number in numbers.items() if subject.endswith("user/alice"))
 

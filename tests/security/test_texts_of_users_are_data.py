@@ -322,12 +322,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_event_of_the_agent_is_one_line_and_steers_no_terminal(shown: Path) -> None:
-    values = [os.fsencode(one) if "\ud800" not in one else b"\xed\xa0\x80" for one in VALUES]
-    done = subprocess.run([shown], input=b"".join(one + b"\0\1\0" for one in values), capture_output=True,
+    values = [os.fsencode(value) if "\ud800" not in value else b"\xed\xa0\x80" for value in VALUES]
+    done = subprocess.run([shown], input=b"".join(value + b"\0\1\0" for value in values), capture_output=True,
                           check=True, timeout=60)  # fmt: skip
     events = done.stderr.decode().splitlines()
     assert len(events) == len(values)
-    assert all(re.match(r"\d{4}-\d\d-\d\dT\S+ warning: file ", one) for one in events)
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\S+ warning: file ", event) for event in events)
     assert not is_hidden("".join(events))
     told = done.stdout.decode().split("\n")[:-1]
     assert [one.encode() for one in told if "\\" not in one] == [
@@ -360,7 +360,7 @@ for value in json.load(sys.stdin):
     )
     events = [json.loads(one) for one in done.stderr.splitlines()]
     assert len(events) == 3 * len(VALUES)
-    assert [one["name"] for one in events[::3]] == VALUES
+    assert [event["name"] for event in events[::3]] == VALUES
     assert not is_hidden(done.stderr, "\n")
 
 
@@ -370,16 +370,16 @@ def as_the_kernel_writes(name: bytes) -> bytes:
 
 def test_a_mount_point_is_read_as_it_is_and_is_no_other(shown: Path) -> None:
     """A user mounts a directory of any name: it is one mount, of that name, and of no Lustre."""
-    names = [f"/mnt/{one}" for one in NAMES]
-    written = [as_the_kernel_writes(os.fsencode(one)) for one in names]
+    names = [f"/mnt/{name}" for name in NAMES]
+    written = [as_the_kernel_writes(os.fsencode(name)) for name in names]
     text = b"".join(
         b"9 1 0:9 / %s rw,nosuid shared:1 - lustre %s:/lfs rw\n" % (one, b"n" + one) for one in written
     )
     done = subprocess.run([shown, "mounts"], input=text, capture_output=True, check=True, timeout=60)
     found = done.stdout.split(b"\0")[:-1]
-    assert found[::3] == [os.fsencode(one) for one in names]
+    assert found[::3] == [os.fsencode(name) for name in names]
     assert set(found[1::3]) == {b"lustre"}
-    assert found[2::3] == [b"n" + os.fsencode(one) + b":/lfs" for one in names]
+    assert found[2::3] == [b"n" + os.fsencode(name) + b":/lfs" for name in names]
     assert [one.mount_point for one in parse_mountinfo(os.fsdecode(text))] == names
 
 
@@ -404,5 +404,7 @@ def test_every_word_of_the_command_line_goes_through_one_place() -> None:
     data = {"commands/kb/export.py", "commands/discover.py", "commands/profile.py", "cli.py", "output.py",
             "commands/token.py", "commands/place/place.py"}  # fmt: skip
     folder = ROOT / "libses/python/ses"
-    found = {str(one.relative_to(folder)) for one in folder.rglob("*.py") if "click.echo(" in one.read_text()}
+    found = {
+        str(path.relative_to(folder)) for path in folder.rglob("*.py") if "click.echo(" in path.read_text()
+    }
     assert found <= data

@@ -61,9 +61,9 @@ def test_another_user_can_neither_read_nor_change_it_nor_have_it_ask_others(
 ) -> None:
     service = start().wait_ready()
     if slip != "none":
-        for one in [open_folder, *open_folder.rglob("*")]:
+        for path in [open_folder, *open_folder.rglob("*")]:
             with suppress(FileNotFoundError):  # the store removes what it needs no more
-                one.chmod(0o777)
+                path.chmod(0o777)
     found = doors(family(service.process.pid))
     assert found, "the store listens somewhere"
     tried = attempts(web)
@@ -83,11 +83,11 @@ def test_another_user_can_read_none_of_its_files(
     (open_folder / "state/knowledge").chmod(0o755)  # as a backup put back may leave it
     start().wait_ready()
     kept: dict[str, int] = {}
-    for one in (open_folder / "state/knowledge").rglob("*"):
+    for path in (open_folder / "state/knowledge").rglob("*"):
         with suppress(FileNotFoundError):  # the store removes what it needs no more
-            status = one.stat()
+            status = path.stat()
             if not stat.S_ISDIR(status.st_mode):
-                kept[one.name] = status.st_mode
+                kept[path.name] = status.st_mode
     assert "CURRENT" in kept
     assert not [name for name, mode in kept.items() if mode & 0o077 and name not in ("lock", "store.log")]
     assert (open_folder / "state/knowledge").stat().st_mode & 0o077 == 0

@@ -30,7 +30,7 @@ def degraded(service: Running) -> str:
     """Return what readiness says of the knowledge base; empty while it says nothing."""
     status, body = service.call("GET", "/readyz")
     assert status == 200
-    checks = {one["name"]: one for one in body["checks"]}
+    checks = {check["name"]: check for check in body["checks"]}
     return "" if checks["knowledge-base"]["ok"] else str(checks["knowledge-base"]["detail"])
 
 
@@ -112,8 +112,8 @@ def test_a_service_whose_store_does_not_start_serves_what_it_read_last_and_goes_
         shutil.rmtree(data)
         data.write_text("no folder")
     else:
-        for one in data.iterdir():
-            one.write_bytes(b"\xff" * 100)
+        for path in data.iterdir():
+            path.write_bytes(b"\xff" * 100)
     again = start().wait_ready()
     assert elements(again) == 8
     assert again.call("POST", "/v1/selections", SELECTION)[1]["requirements"][0]["level"] == "user"

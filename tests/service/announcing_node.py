@@ -142,10 +142,10 @@ def placements(service: Running, state: str) -> list[str]:
 
 def carried(service: Running) -> int:
     """How many placements all elements carry together."""
-    return sum(one["open_placements"] for one in service.call("GET", "/v1/elements")[1]["elements"])
+    return sum(element["open_placements"] for element in service.call("GET", "/v1/elements")[1]["elements"])
 
 
 def check_of(service: Running, name: str) -> dict[str, Any]:
     checks = service.call("GET", "/readyz")[1]["checks"]
-    found: dict[str, Any] = next(one for one in checks if one["name"] == name)
+    found: dict[str, Any] = next(check for check in checks if check["name"] == name)
     return found

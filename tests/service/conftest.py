@@ -127,7 +127,9 @@ class Site:
 
     def carry(self, name: str, count: int = 1, *, at: float = NOW - 60, size: float | None = None) -> Site:
         """Book placements on an element at a time (by default long before its sample)."""
-        found = next(one for one in self.environment.elements if one.id in (name, f"union/{name}"))
+        found = next(
+            element for element in self.environment.elements if element.id in (name, f"union/{name}")
+        )
         for _ in range(count):
             self.ledger.restore(self.placement(found, at=at, size=size))
         self._bind()
@@ -189,7 +191,7 @@ class Site:
 
     @staticmethod
     def order(decision: Decision) -> list[str]:
-        return [one.element.id.partition("/")[2] for one in decision.candidates]
+        return [candidate.element.id.partition("/")[2] for candidate in decision.candidates]
 
     @staticmethod
     def reasons(decision: Decision) -> dict[str, str]:

@@ -74,13 +74,13 @@ def person(rdn: str, uid: str) -> str:
 
 def group(rdn: str, members: Iterable[str], where: str = GROUPS) -> str:
     """An entry of a group of entries."""
-    listed = "".join(f"member: {one}\n" for one in members)
+    listed = "".join(f"member: {member}\n" for member in members)
     return f"dn: {rdn},{where}\nobjectClass: groupOfNames\n{listed}\n"
 
 
 def posix_group(name: str, number: int, users: Iterable[str]) -> str:
     """An entry of a group of names."""
-    listed = "".join(f"memberUid: {one}\n" for one in users)
+    listed = "".join(f"memberUid: {user}\n" for user in users)
     return f"dn: cn={name},{GROUPS}\nobjectClass: posixGroup\ngidNumber: {number}\n{listed}\n"
 
 

@@ -48,8 +48,8 @@ def decision(number: int = 0, *elements: str) -> dict[str, Any]:
         "decided_at": PLACED_AT,
         "system": "union",
         "candidates": [
-            {"element": one, "distance": 0.0, "write": 1e8, "free": 1e9, "streams": 0.0, "age": 0.5}
-            for one in elements
+            {"element": element, "distance": 0.0, "write": 1e8, "free": 1e9, "streams": 0.0, "age": 0.5}
+            for element in elements
         ],
         "refused": [{"element": "union/b2", "reason": "draining"}],
         "refused_total": 1,

@@ -44,7 +44,7 @@ def test_a_job_has_one_user_on_a_node_and_who_else_names_it_has_files_of_no_job(
 
     def jobs() -> dict[str, str | None]:
         files = service.get("/v1/files?limit=1000").get_json()["files"]
-        return {one["placement_id"]: one["job"] for one in files}
+        return {file["placement_id"]: file["job"] for file in files}
 
     say("n1", opened=[opened(first, job="7"), opened(theirs, user="bob", job="7"),
                       opened(own, user="bob", job="8")])  # fmt: skip

@@ -26,7 +26,7 @@ def test_decisions_go_by_the_vo_of_the_account(service: Any) -> None:
     assert service.put(PATH, ALICE).get_json() == {"accounts": 1, "refused": 0}
     assert vo_of(service, "alice") == ("materials", "portal account")
     decision = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()
-    assert [one["level_name"] for one in decision["requirements"]] == ["materials"]
+    assert [requirement["level_name"] for requirement in decision["requirements"]] == ["materials"]
     service.put(PATH, {"accounts": []})
     assert vo_of(service, "alice") == (None, None)
 
@@ -114,7 +114,9 @@ def test_the_answer_says_what_does_not_count_and_why(service: Any, clock: Any) -
     service.put("/v1/requirements/vo/materials", stated(3))
     service.put("/v1/requirements/site/default", stated(4))
     found = service.get("/v1/requirements/effective?user=alice&application=dd").get_json()
-    assert [(one["level"], one["minimum"]) for one in found["requirements"]] == [("vo", 3)]
+    assert [(requirement["level"], requirement["minimum"]) for requirement in found["requirements"]] == [
+        ("vo", 3)
+    ]
     assert [(one["level"], one["minimum"], one["reason"]) for one in found["passed_over"]] == [
         ("application", 1, "not valid yet"),
         ("user", 2, "not valid any more"),

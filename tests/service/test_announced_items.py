@@ -120,16 +120,16 @@ def test_one_users_weight_keeps_nobodys_file_from_the_ledger(
         {**decision(1, "union/b0"), "requirements": [REQUIREMENT]},
     ]
     files = [file(heavy, user="mallory", decision={"id": 0})]
-    files += [file(one, decision={"id": 1}) for one in others]
+    files += [file(other, decision={"id": 1}) for other in others]
     answer = quickly(service, said(opened=files, decisions=decisions))
     assert answer["refused"] == answer["unknown"] == []
     (named,) = answer["refused_items"]
     assert (named["list"], named["index"]) == ("decisions", 0)
     assert named["detail"].startswith("requirements.0.weight: ")
-    known = {one: service.runtime.state.ledger.found([one])[0][1] for one in (heavy, *others)}
+    known = {other: service.runtime.state.ledger.found([other])[0][1] for other in (heavy, *others)}
     assert all(known.values()), "the user's own file is taken, too"
     assert not known[heavy].candidates
-    assert all(known[one].candidates for one in others)
+    assert all(known[other].candidates for other in others)
 
 
 def test_a_file_that_is_refused_is_named_by_its_id_and_no_other_is(service: Any) -> None:
@@ -142,7 +142,7 @@ def test_a_file_that_is_refused_is_named_by_its_id_and_no_other_is(service: Any)
         wrong: "restore.expected_bytes",
         ended: "bytes_written",
     }
-    assert [(one["list"], one["index"]) for one in answer["refused_items"]] == [("ended", 1)]
+    assert [(item["list"], item["index"]) for item in answer["refused_items"]] == [("ended", 1)]
     assert 'ses_files_refused_total{reason="invalid"} 2.0' in service.get("/metrics").text
 
 

@@ -292,7 +292,9 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     found = site.ledger.get("a" * 16)
     assert (found.state, found.path, found.decided_by) == (PlacementState.OPEN, "/u/f", "program")
     assert (found.rank, found.batch_number, found.batch_size) == (2, 2, 5)
-    assert [(one.element.id, one.rank, one.basis.value) for one in found.candidates] == [
+    assert [
+        (candidate.element.id, candidate.rank, candidate.basis.value) for candidate in found.candidates
+    ] == [
         ("u/b", 1, "monitor+ledger"),
         ("u/a", 2, "static"),
     ]

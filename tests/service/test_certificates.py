@@ -24,7 +24,7 @@ def check_in(make_service: Any, site: Any, clock: Any, path: Path, days: float) 
     shown = Trust(None, TlsFiles(path, key_of(path)))
     one = make_service(site.equal(1).environment, clock, trust=shown, wall=lambda: time.time() + days * DAY)
     (found,) = (
-        one for one in one.refresh().get("/readyz").get_json()["checks"] if one["name"] == "certificate"
+        check for check in one.refresh().get("/readyz").get_json()["checks"] if check["name"] == "certificate"
     )
     return dict(found)
 

@@ -65,7 +65,7 @@ def test_requirements_survive_a_restart_and_a_killed_service_leaves_no_store_beh
     assert running.call("PUT", "/v1/requirements/application/alice:dd", need)[0] == 200
     status, body = running.call("POST", "/v1/selections", {"subject": {"user": "alice", "application": "dd"}})
     assert status == 200
-    assert {one["element"] for one in body["candidates"]} == {"union/b1", "union/b2"}
+    assert {candidate["element"] for candidate in body["candidates"]} == {"union/b1", "union/b2"}
     assert stopped(running, signal.SIGTERM)
     again = Running(tmp_path, "--trust-loopback", f"--site={SITE}")
     try:

@@ -57,7 +57,7 @@ def idle(service: Any) -> Iterator[Edge]:
 @pytest.fixture
 def busy(service: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Edge]:
     """The service with no room at all in its line."""
-    full = tuple(replace(one, waiting=0) for one in OPERATIONS)
+    full = tuple(replace(operation, waiting=0) for operation in OPERATIONS)
     monkeypatch.setattr("ses_service.http.edge.OPERATIONS", full)
     edge = Edge(service.app)
     yield edge
@@ -143,7 +143,7 @@ def answers(wire: Wire) -> list[tuple[int, bytes]]:
 
 
 def decided_for(body: bytes) -> list[str]:
-    return [one["element"] for one in json.loads(body)["candidates"]]
+    return [candidate["element"] for candidate in json.loads(body)["candidates"]]
 
 
 @pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:100], WHOLE[100:]], [bytes([one]) for one in WHOLE]])
@@ -251,7 +251,7 @@ def test_requests_that_come_at_once_are_all_answered_in_their_order(idle: Edge) 
     health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     unknown = b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
     sent = exchange(idle, (health * 200 + unknown) * 3).sent
-    statuses = [one[:3] for one in sent.split(b"HTTP/1.1 ")[1:]]
+    statuses = [part[:3] for part in sent.split(b"HTTP/1.1 ")[1:]]
     assert statuses == ([b"200"] * 200 + [b"404"]) * 3 or statuses == ([b"200"] * 200 + [b"401"]) * 3
     assert idle.intake.held == 0
 

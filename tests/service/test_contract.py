@@ -58,9 +58,11 @@ def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any
         if isinstance(node, dict):
             return [
                 *([node["$ref"]] if isinstance(node.get("$ref"), str) else []),
-                *(one for value in node.values() for one in references(value)),
+                *(reference for value in node.values() for reference in references(value)),
             ]
-        return [one for value in node for one in references(value)] if isinstance(node, list) else []
+        return (
+            [reference for value in node for reference in references(value)] if isinstance(node, list) else []
+        )
 
     found = set(references(document))
     assert len(found) > 20
@@ -89,7 +91,7 @@ def test_the_words_of_the_contract_are_those_of_the_core(
 ) -> None:
     described = document["components"]["schemas"][schema]["properties"][member]
     (words,) = [one["enum"] for one in described.get("anyOf", [described]) if "enum" in one]
-    assert sorted(words) == sorted(one.value for one in names)
+    assert sorted(words) == sorted(name.value for name in names)
 
 
 OPERATIONS = [

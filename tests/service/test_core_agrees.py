@@ -43,7 +43,7 @@ def test_prediction_distance_and_choice_are_the_services(
     query = ses_core.Query(table, asked, policy)
     chosen = query.choose()
 
-    by_name = {one.element.label: one for one in decision.candidates}
+    by_name = {candidate.element.label: candidate for candidate in decision.candidates}
     accepted = np.flatnonzero(query.verdicts["refusal"] == ses_core.Refusal.ACCEPTED)
     assert {f"b{place}" for place in accepted} == set(by_name)
     for place in accepted:

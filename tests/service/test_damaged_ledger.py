@@ -105,16 +105,16 @@ DAMAGES = [middle, header, first_page, half, a_few_bytes]
 
 
 def damaged_files(file: Path) -> list[Path]:
-    return sorted(one for one in file.parent.glob("ledger.db-damaged-*") if "-wal" not in one.name)
+    return sorted(path for path in file.parent.glob("ledger.db-damaged-*") if "-wal" not in path.name)
 
 
 def metric(service: Any, name: str) -> dict[str, float]:
     text = service.get("/metrics").get_data(as_text=True)
     return {
-        ",".join(one.labels.values()): one.value
+        ",".join(sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
-        for one in family.samples
-        if one.name == name
+        for sample in family.samples
+        if sample.name == name
     }
 
 
@@ -156,7 +156,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     (check,) = [one for one in said.get_json()["checks"] if one["name"] == "damaged-ledger"]
     assert str(kept) in check["detail"]
     assert f"run: ses-service repair-ledger --state-dir {tmp_path}" in check["detail"]
-    (line,) = [one for one in logs if one.get("kept") == str(kept)]
+    (line,) = [log for log in logs if log.get("kept") == str(kept)]
     assert line["log_level"] == "error"
     (new,) = service.open()
     wait_until(lambda: new in stored(file))
@@ -324,7 +324,7 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
     try:
         wait_until(
             lambda: any(
-                one["name"] == "damaged-ledger" for one in service.call("GET", "/readyz")[1]["checks"]
+                check["name"] == "damaged-ledger" for check in service.call("GET", "/readyz")[1]["checks"]
             )
         )
         assert service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[0] == 200
@@ -339,6 +339,6 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
         (one, *_) = PLACED
         wait_until(lambda: service.call("GET", f"/v1/placements/{one}")[0] == 200)
         answer = service.call("GET", "/readyz")[1]
-        assert not [one for one in answer["checks"] if one["name"] == "damaged-ledger"]
+        assert not [check for check in answer["checks"] if check["name"] == "damaged-ledger"]
     finally:
         assert service.end() == 0

@@ -63,7 +63,7 @@ def test_order_revision_author_and_sets_of_others_change_nothing() -> None:
 
 def announced(service: Any, *users: str) -> dict[str, str]:
     answer = service.post("/v1/nodes/n1/announcements", {"incarnation": "a" * 16, "users": list(users)})
-    return {one["user"]: one["generation"] for one in answer.get_json()["needs"]}
+    return {need["user"]: need["generation"] for need in answer.get_json()["needs"]}
 
 
 def test_an_announcement_is_told_the_generations_of_its_users(service: Any) -> None:

@@ -85,7 +85,7 @@ NAMES = ("disk", "small", "remote")
 
 def order(ranked: Any) -> tuple[set[str], dict[str, str]]:
     return (
-        {one["element"].partition("/")[2] for one in ranked["candidates"]},
+        {candidate["element"].partition("/")[2] for candidate in ranked["candidates"]},
         {one["element"].partition("/")[2]: one["reason"] for one in ranked["refused"]},
     )
 

@@ -157,7 +157,7 @@ def test_requests_beyond_capacity_are_refused_a_moment_later(
     service: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who asks again as soon as it is refused must not take the time of decisions."""
-    short = tuple(replace(one, waiting=4) for one in OPERATIONS)
+    short = tuple(replace(operation, waiting=4) for operation in OPERATIONS)
     monkeypatch.setattr("ses_service.http.edge.OPERATIONS", short)
 
     async def storm() -> list[Answer]:

@@ -57,7 +57,7 @@ def test_groups_sum_what_is_offered_and_count_how_much_is_left(tiers: Any, clock
         200,
         "mergerfs",
     )
-    listed = {one["id"]: one for one in tiers.get("/v1/elements").get_json()["elements"]}
+    listed = {element["id"]: element for element in tiers.get("/v1/elements").get_json()["elements"]}
     offered = [listed[f"union/f{at}"]["available"]["write_mb_s"] for at in range(2)]
     assert flash["now"] == pytest.approx(sum(offered))
     assert flash["fifths"][0] == 0
@@ -70,7 +70,9 @@ def test_free_space_needs_no_load_but_a_sample_that_is_not_too_old(tiers: Any, c
     disk, flash = groups(tiers, "?by=tier&system=union&measure=free")["groups"]
     assert (disk["usable"], disk["now"], disk["fifths"]) == (1, 40, [3, 0, 0, 1, 0, 0])
     assert flash["usable"] == 0
-    listed = {one["id"]: one["observation"] for one in tiers.get("/v1/elements").get_json()["elements"]}
+    listed = {
+        element["id"]: element["observation"] for element in tiers.get("/v1/elements").get_json()["elements"]
+    }
     assert listed["union/d0"]["state"] == "ok"
     assert listed["union/d1"]["state"] == "stale", "the service counts on it no more"
 
@@ -105,7 +107,7 @@ def test_elements_are_chosen_by_what_they_have(tiers: Any, query: str, count: in
     body = groups(tiers, query)
     assert (body["elements"], body["by"]) == (count, by)
     if "limit" not in query:
-        assert sum(one["elements"] for one in body["groups"]) == count
+        assert sum(group["elements"] for group in body["groups"]) == count
     if "by" not in query and "limit" not in query:
         assert len(tiers.get(f"/v1/elements{query}").get_json()["elements"]) == count
 
@@ -160,7 +162,7 @@ def test_exporters_with_trouble_come_first(tiers: Any, clock: Any) -> None:
         ]
     )
     body = tiers.get("/v1/exporters").get_json()
-    assert [one["target"] for one in body["exporters"]] == ["", "http://z", "http://b"]
+    assert [exporter["target"] for exporter in body["exporters"]] == ["", "http://z", "http://b"]
     nowhere, trouble, sound = body["exporters"]
     assert (nowhere["missing"], nowhere["oldest_seconds"]) == (1, None)
     assert (trouble["elements"], trouble["ok"], trouble["stale"], trouble["missing"]) == (4, 1, 2, 1)

@@ -272,11 +272,11 @@ def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     texts = notifications.texts(
         "a" * 16, [*changes, (wide.placement_id, wide)], sizes, 100.0, {NODE: (AGENT, 4)}
     )
-    assert max(len(one.encode()) for one in texts) <= notifications.MAX_BYTES
-    read = [notifications.read(one, 100.0) for one in texts]
-    nodes = [one for told in read for one in told.nodes]
-    assert {(one.node, one.incarnation, one.number) for one in nodes} == {(NODE, AGENT, 4)}
-    opened = {claim.placement_id: claim.elements for one in nodes for claim in one.opened}
+    assert max(len(text.encode()) for text in texts) <= notifications.MAX_BYTES
+    read = [notifications.read(text, 100.0) for text in texts]
+    nodes = [node for told in read for node in told.nodes]
+    assert {(node.node, node.incarnation, node.number) for node in nodes} == {(NODE, AGENT, 4)}
+    opened = {claim.placement_id: claim.elements for node in nodes for claim in node.opened}
     assert opened == {**dict.fromkeys(ids, ("u/a", "u/b")), wide.placement_id: ()}
     assert {key: some for told in read for key, some in told.sizes} == sizes
 

@@ -122,7 +122,7 @@ def test_other_parts_never_import_the_service(folder: str) -> None:
     assert sources, f"no sources found in {folder}"
     for path in sources:
         modules = imported(ast.parse(path.read_text("utf-8")))
-        assert not any(one.split(".")[0] == "ses_service" for one in modules), path
+        assert not any(module.split(".")[0] == "ses_service" for module in modules), path
 
 
 def test_folders_of_the_knowledge_base_import_earlier_ones_only() -> None:

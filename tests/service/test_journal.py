@@ -207,7 +207,7 @@ def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) 
 def test_a_database_that_takes_long_is_said_to(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     def check() -> dict[str, Any]:
         checks = stored.service.get("/readyz").get_json()["checks"]
-        return next(one for one in checks if one["name"] == "database")
+        return next(check for check in checks if check["name"] == "database")
 
     monkeypatch.setattr(journal_module, "_LATE", 0.0)
     monkeypatch.setattr(readiness_module, "_SLOW", 0.1)

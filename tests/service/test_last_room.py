@@ -52,7 +52,7 @@ def pair(postgresql: Any, tmp_path: Path) -> Iterator[tuple[Running, Running]]:
 
 def sees_all(service: Running) -> bool:
     elements = service.call("GET", "/v1/elements")[1]["elements"]
-    return all((one["observation"] or {}).get("state") == "ok" for one in elements)
+    return all((element["observation"] or {}).get("state") == "ok" for element in elements)
 
 
 def ask(service: Running) -> tuple[int, Any]:
@@ -74,4 +74,6 @@ def test_two_that_are_asked_at_once_give_the_last_room_once(pair: tuple[Running,
 
 
 def no_claims(service: Running) -> bool:
-    return not any(one["reserved_bytes"] for one in service.call("GET", "/v1/elements")[1]["elements"])
+    return not any(
+        element["reserved_bytes"] for element in service.call("GET", "/v1/elements")[1]["elements"]
+    )

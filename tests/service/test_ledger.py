@@ -186,7 +186,7 @@ def test_records_of_ended_placements_are_bounded() -> None:
     for number in range(1, 6):
         ledger.restore(placement(number, "u/a", 60))
         ledger.end(f"{number:016x}", EndReason.CLOSED, 70)
-    assert sorted(one.placement_id[-1] for one in ledger.records()) == ["3", "4", "5"]
+    assert sorted(record.placement_id[-1] for record in ledger.records()) == ["3", "4", "5"]
     with pytest.raises(UnknownPlacementError):
         ledger.get("0000000000000001")
 
@@ -200,7 +200,7 @@ def test_the_records_of_a_user_are_found_alone() -> None:
     ledger.release("0000000000000005", 71)
 
     def found(user: str) -> list[str]:
-        return sorted(one.placement_id[-1] for one in ledger.records(user))
+        return sorted(record.placement_id[-1] for record in ledger.records(user))
 
     assert (found("alice"), found("bob"), found("eve")) == (["3", "7"], ["4", "6", "8"], [])
 
@@ -239,7 +239,7 @@ def test_a_node_is_in_use_as_long_as_it_says_so_and_is_heard(ledger: Ledger) -> 
     ledger.renew_node("n2", "1" * 16, 110, 140, in_use=True)
     assert ledger.nodes.in_use == 1
     ledger.expire(139)
-    assert [one.name for one in ledger.nodes] == ["n2"], "each has until it was last heard of"
+    assert [node.name for node in ledger.nodes] == ["n2"], "each has until it was last heard of"
     ledger.expire(140)
     assert (list(ledger.nodes), ledger.nodes.in_use) == ([], 0)
 
@@ -303,13 +303,15 @@ class LedgerMachine(RuleBasedStateMachine):
         for there, name in enumerate(NAMES):
             taken = float(self.sampled_at[there])
             if self.now - taken < 20:  # beyond, the element's rates are not used
-                mean = sum(shown(one, taken) for one in self.ledger.records() if one.element.id == name)
+                mean = sum(
+                    shown(record, taken) for record in self.ledger.records() if record.element.id == name
+                )
                 assert self.ledger.counts.averaged[there] == pytest.approx(mean, rel=0.01, abs=0.05)
 
     @invariant()
     def counts_equal_a_recount(self) -> None:
         for row, name in enumerate(NAMES):
-            mine = [one for one in self.ledger.records() if one.element.id == name]
+            mine = [record for record in self.ledger.records() if record.element.id == name]
             active = [one for one in mine if one.state is not PlacementState.ENDED]
             assert self.ledger.counts.open_now[row] == len(active)
             assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
@@ -318,8 +320,10 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def users_have_their_records(self) -> None:
         for user in USERS:
-            all_of_it = {one.placement_id for one in self.ledger.records() if one.subject.user == user}
-            assert {one.placement_id for one in self.ledger.records(user)} == all_of_it
+            all_of_it = {
+                record.placement_id for record in self.ledger.records() if record.subject.user == user
+            }
+            assert {record.placement_id for record in self.ledger.records(user)} == all_of_it
 
 
 TestLedgerMachine = LedgerMachine.TestCase

@@ -231,10 +231,10 @@ def test_a_decision_never_waits_for_the_directory(
         wait_until(lambda: service.get(asked).get_json()["subject"]["vo"] == "physics")
         found = service.get(asked).get_json()
         assert found["vo_from"] == "LDAP group cn=phys,ou=groups"
-        assert [one["level"] for one in found["requirements"]] == ["vo"]
+        assert [requirement["level"] for requirement in found["requirements"]] == ["vo"]
         assert needs_of_carol(service) != generation, "agents hear of it"
         decision = service.post("/v1/selections", {"subject": {"user": "carol"}}).get_json()
-        assert [one["level_name"] for one in decision["requirements"]] == ["physics"]
+        assert [requirement["level_name"] for requirement in decision["requirements"]] == ["physics"]
         named = service.get(f"{asked}&vo=materials").get_json()
         assert (named["subject"]["vo"], named["vo_from"]) == ("materials", "request")
     finally:
@@ -251,7 +251,7 @@ def test_what_the_site_states_goes_before_the_file(
     answers = {
         user: service.get(f"/v1/requirements/effective?user={user}").get_json() for user in ("alice", "bob")
     }
-    assert [one["subject"]["vo"] for one in answers.values()] == ["physics", "materials"]
+    assert [answer["subject"]["vo"] for answer in answers.values()] == ["physics", "materials"]
     assert answers["alice"]["vo_from"] == "site description"
 
 
@@ -276,7 +276,7 @@ def test_a_service_follows_a_real_directory_and_survives_it(tmp_path: Path) -> N
 
     def directory_ok(service: Running) -> Any:
         checks = service.call("GET", "/readyz")[1]["checks"]
-        return next(one["ok"] for one in checks if one["name"] == "directory")
+        return next(check["ok"] for check in checks if check["name"] == "directory")
 
     try:
         service = Running(tmp_path, *options).wait_ready()

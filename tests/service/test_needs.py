@@ -37,8 +37,11 @@ def test_each_application_with_requirements_has_an_entry_beside_the_users_own() 
         RequirementSet(Level.APPLICATION, "bob:sort", (READ,)),
     ).entries("alice")
     assert list(told) == [None, "sort"]
-    assert [one["kind"] for one in told[None]["requirements"]] == ["current-write-rate"]
-    assert [(one["kind"], one["level"], one["level_name"]) for one in told["sort"]["requirements"]] == [
+    assert [requirement["kind"] for requirement in told[None]["requirements"]] == ["current-write-rate"]
+    assert [
+        (requirement["kind"], requirement["level"], requirement["level_name"])
+        for requirement in told["sort"]["requirements"]
+    ] == [
         ("current-read-rate", "application", "alice:sort"),
         ("current-write-rate", "user", "alice"),
     ]

@@ -33,7 +33,7 @@ def ranked(
 
 
 def names(decision: NodeDecision) -> list[str]:
-    return [one.node for one in decision.candidates]
+    return [candidate.node for candidate in decision.candidates]
 
 
 def test_a_node_is_as_good_as_the_best_it_can_reach(site: Any) -> None:
@@ -56,7 +56,7 @@ def test_a_node_is_as_good_as_the_best_it_can_reach(site: Any) -> None:
 
 def test_the_prediction_is_the_one_for_files(site: Any) -> None:
     there = site.equal(3).see_all().see("b0", write=60).carry("b1", 2)
-    of_files = {one.element.id: one for one in there.decide(site.write(80)).candidates}
+    of_files = {candidate.element.id: candidate for candidate in there.decide(site.write(80)).candidates}
     (node,) = ranked(there, nodes_of(of("thin", "n1")), site.write(80)).candidates
     file = of_files[node.element.id]
     assert (node.write, node.read, node.free) == (file.available_write, file.available_read, file.free)
@@ -69,7 +69,10 @@ def test_a_link_limits_a_stream_and_is_shared_with_what_is_open_there(site: Any)
     nodes = nodes_of(of("thin", "n1", "n2", link=300), of("fat", "n3", link=1000))
     found = ranked(there, nodes, site.write(300), streams={"n1": 2, "n3": 1})
     assert names(found) == ["n3", "n2", "n1"]
-    told = {one.node: (one.write, one.limited_by, one.open_files) for one in found.candidates}
+    told = {
+        candidate.node: (candidate.write, candidate.limited_by, candidate.open_files)
+        for candidate in found.candidates
+    }
     assert told["n3"] == (400 * MB, LimitedBy.ELEMENT, 1)
     assert told["n2"] == (300 * MB, LimitedBy.LINK, 0)
     assert told["n1"] == (100 * MB, LimitedBy.LINK, 2)
@@ -127,9 +130,9 @@ def test_a_job_is_spread_over_elements_servers_and_links(site: Any) -> None:
     )
     found = ranked(there, nodes, site.write(100), count=8)
     assert len(set(names(found))) == 8
-    assert len({one.element.id for one in found.candidates}) == 8
-    assert {one.element.server for one in found.candidates[:4]} == {"s0", "s1", "s2", "s3"}
-    assert sorted(one.node[0] for one in found.candidates) == ["a"] * 4 + ["b"] * 4
+    assert len({candidate.element.id for candidate in found.candidates}) == 8
+    assert {candidate.element.server for candidate in found.candidates[:4]} == {"s0", "s1", "s2", "s3"}
+    assert sorted(candidate.node[0] for candidate in found.candidates) == ["a"] * 4 + ["b"] * 4
 
 
 def test_a_job_that_finds_too_few_nodes_is_told_so(site: Any) -> None:
@@ -156,7 +159,7 @@ def test_only_degraded_elements_are_used_where_there_is_nothing_else(site: Any) 
         site.element("a/x", state=ElementState.DEGRADED), site.element("b/y", state=ElementState.ACTIVE)
     ).see_all()
     nodes = nodes_of(of("one", "n1", systems=frozenset({"a"})), of("two", "n2"))
-    told = {one.node: one.element.id for one in ranked(there, nodes).candidates}
+    told = {candidate.node: candidate.element.id for candidate in ranked(there, nodes).candidates}
     assert told == {"n1": "a/x", "n2": "b/y"}
 
 
@@ -184,4 +187,4 @@ def test_hosts_of_two_domains_are_two() -> None:
 def test_agents_of_one_host_under_two_names_count_together(site: Any) -> None:
     there = site.equal(2).see_all()
     found = ranked(there, nodes_of(of("thin", "n1", link=300)), streams={"n1": 1, "n1.example.org": 2})
-    assert [one.open_files for one in found.candidates] == [3]
+    assert [candidate.open_files for candidate in found.candidates] == [3]

@@ -28,14 +28,14 @@ def random_site(site: Any, chance: random.Random) -> tuple[Any, Fleet, dict[str,
         for number in range(chance.randint(1, 12))
     ]
     there = site(*elements).see_all()
-    for one in elements:
-        there.see(one.id, write=chance.choice((0, 20)), free=chance.choice((50, 500)))
+    for element in elements:
+        there.see(element.id, write=chance.choice((0, 20)), free=chance.choice((50, 500)))
     uplinks = [NetworkLink("left", chance.choice((None, 300 * MB))), NetworkLink("right", 500 * MB)]
     classes = [
         NodeClass(
             f"c{number}",
             "",
-            tuple(f"n{number}-{one}" for one in range(chance.randint(1, 5))),
+            tuple(f"n{number}-{index}" for index in range(chance.randint(1, 5))),
             chance.choice((None, frozenset("a"), frozenset("b"), frozenset())),
             chance.choice((None, 100 * MB, 400 * MB)),
             chance.choice((None, *uplinks)),
@@ -99,7 +99,7 @@ def test_sites_by_chance_have_nodes_and_links_that_limit(site: Any) -> None:
         there, nodes, streams = random_site(site, random.Random(seed))
         asked = NodesQuestion(there.question(), 8)
         limits |= {
-            one.limit
-            for one in NodeSpread(NodeGroups(asked, there.view, nodes, streams, there.policies)).nodes()
+            node.limit
+            for node in NodeSpread(NodeGroups(asked, there.view, nodes, streams, there.policies)).nodes()
         }
     assert limits == set(LimitedBy)

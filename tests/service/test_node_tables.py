@@ -59,7 +59,7 @@ class Told:
 
 
 def names(told: dict[str, Any]) -> list[str]:
-    return [one["element"] for one in told["elements"]]
+    return [element["element"] for element in told["elements"]]
 
 
 def test_the_first_answer_says_everything_of_each_element(site: Any) -> None:
@@ -79,7 +79,7 @@ def test_the_link_of_a_server_is_told_with_the_streams_on_it(site: Any) -> None:
     )
     told = Told(there.see_all())
     first = told.ask()
-    rates = {one["element"]: one["server_rate"] for one in first["elements"]}
+    rates = {element["element"]: element["server_rate"] for element in first["elements"]}
     assert rates == {"union/a": 1e9, "union/b": 1e9, "union/c": None}
     told.site.ledger.restore(told.site.placement(told.table.elements[0]))
     changed = {
@@ -128,9 +128,9 @@ def test_an_element_has_the_same_number_on_all_nodes(site: Any) -> None:
     told = Told(site.equal(100))
     numbers: dict[str, set[int]] = {}
     for node in ("n1", "n2", "n3"):
-        for one in told.ask(node)["elements"]:
-            numbers.setdefault(one["element"], set()).add(one["number"])
-    order = [one.id for one in told.table.elements]
+        for element in told.ask(node)["elements"]:
+            numbers.setdefault(element["element"], set()).add(element["number"])
+    order = [element.id for element in told.table.elements]
     assert numbers == {name: {order.index(name)} for name in numbers}
 
 
@@ -171,7 +171,7 @@ def test_elements_of_a_node_are_kept_as_long_as_they_do(site: Any) -> None:
     told = Told(many(site, fast=0).see_all())
     first = told.ask()
     assert told.again(first, now=NOW + 2 * CHOSEN_FOR)["elements"] is None
-    for row in np.flatnonzero(np.isin([one.id for one in told.table.elements], names(first)))[:40]:
+    for row in np.flatnonzero(np.isin([element.id for element in told.table.elements], names(first)))[:40]:
         told.rows.elements["state"][row] = 1
     assert told.again(first, now=NOW + 2 * CHOSEN_FOR + 1)["elements"] is None  # they hold for a while
     changed = told.again(first, now=NOW + 3 * CHOSEN_FOR + 2)
@@ -191,7 +191,7 @@ def test_a_node_that_creates_files_gets_less_used_elements(site: Any, creates: b
     for second in range(5 * creates):
         told.arrivals.count("union", "n1", NOW + second)
     assert told.again(first, now=NOW + 5)["elements"] is None  # they are used as little as all others
-    own = np.isin([one.id for one in told.table.elements], names(first))
+    own = np.isin([element.id for element in told.table.elements], names(first))
     told.rows.elements["own"][own] = 1
     assert told.again(first, now=NOW + 5.25)["elements"] is None
     changed = told.again(first, now=NOW + 5.5)["elements"]

@@ -39,7 +39,7 @@ def test_a_method_that_is_not_served_is_answered_with_those_that_are(
 ) -> None:
     answer = service.client.open(f"{filled(path)}?twice=1&twice=2", method=method.upper())
     assert answer.status_code == 405
-    allowed = {one.strip() for one in answer.headers["Allow"].split(",")}
+    allowed = {part.strip() for part in answer.headers["Allow"].split(",")}
     assert allowed - {"HEAD", "OPTIONS"} == {one.upper() for one in PATHS[path]}
     detail = answer.get_json()["detail"]
     assert detail.startswith(f"{method.upper()} is not served at this path; ")
@@ -48,7 +48,7 @@ def test_a_method_that_is_not_served_is_answered_with_those_that_are(
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_methods_a_path_says_it_takes_are_those_of_the_contract(service: Any, path: str) -> None:
-    allowed = {one.strip() for one in service.client.options(filled(path)).headers["Allow"].split(",")}
+    allowed = {part.strip() for part in service.client.options(filled(path)).headers["Allow"].split(",")}
     assert allowed - {"HEAD", "OPTIONS"} == {one.upper() for one in PATHS[path]}
 
 
@@ -93,7 +93,7 @@ def test_every_operation_documents_what_a_caller_without_a_token_gets() -> None:
         for path, operations in PATHS.items()
         for method, operation in operations.items()
         if path.startswith("/v1/")
-        and not {"401", "403", "503"} <= {str(one) for one in operation["responses"]}
+        and not {"401", "403", "503"} <= {str(response) for response in operation["responses"]}
     ]
     assert missing == []
     assert len(PATHS) > 15

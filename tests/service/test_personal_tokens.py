@@ -209,7 +209,7 @@ def test_full_disk_refuses_a_token_and_locks_nobody_out(
     assert people.call(token, "GET", "/v1/elements").status_code == 200
     assert people.make(name="more").status_code == 503
     assert people.names() == ["laptop"]
-    assert [one.name for one in people.kept.parent.iterdir() if one.name.startswith(".")] == []
+    assert [path.name for path in people.kept.parent.iterdir() if path.name.startswith(".")] == []
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_all_tokens_of_a_person_are_revoked_at_once_and_for_good(people: People)
     assert people.call(people.portal, "POST", "/v1/tokens/revoke", {}).status_code == 403, "whose?"
     revoked = people.call(people.portal, "POST", "/v1/tokens/revoke", {}, acting="alice")
     assert (revoked.status_code, revoked.get_json()["tokens"]) == (200, [])
-    assert [people.call(one, "GET", "/v1/elements").status_code for one in (*tokens, others)] == [
+    assert [people.call(token, "GET", "/v1/elements").status_code for token in (*tokens, others)] == [
         401,
         401,
         200,

@@ -80,7 +80,7 @@ def test_a_place_is_a_directory_with_a_claim_that_the_next_caller_sees(scratch: 
     assert (first["claimed_bytes"], first["expected_from"]) == (50 * GB, "request")
     assert len(first["candidates"]) == 4
     elements = scratch.get("/v1/elements").get_json()["elements"]
-    assert [one["open_placements"] for one in elements] == [2, 2, 2, 2]
+    assert [element["open_placements"] for element in elements] == [2, 2, 2, 2]
     assert open_places(scratch) == [one["place_id"] for one in sorted(given, key=_latest, reverse=True)]
 
 
@@ -106,7 +106,10 @@ def test_files_count_the_claims_of_places_and_places_those_of_files(scratch: Ser
         "/v1/selections", {"subject": {"user": "bob"}, "expected_bytes": 200 * GB}
     ).get_json()
     assert [one["element"] for one in ranked["refused"]] == [place["element"]]
-    loads = {one["id"]: one["open_placements"] for one in scratch.get("/v1/elements").get_json()["elements"]}
+    loads = {
+        element["id"]: element["open_placements"]
+        for element in scratch.get("/v1/elements").get_json()["elements"]
+    }
     assert loads[place["element"]] == place["streams"] == 3
     file = {"element": "union/b1", "placed_at": 1.0, "expected_bytes": 150 * GB}
     scratch.open(3, element="union/b1", restore=file)
@@ -181,7 +184,7 @@ def test_the_agent_of_the_node_is_asked_until_it_reports_the_place_and_ends_it(s
 
 def test_what_is_written_is_taken_off_the_claim(scratch: Service) -> None:
     place = ask(scratch, expected_bytes=450 * GB)
-    others = [one.id for one in scratch.knowledge.site.elements if one.id != place["element"]]
+    others = [element.id for element in scratch.knowledge.site.elements if element.id != place["element"]]
     ask(scratch, 409, expected_bytes=100 * GB, exclude=others)
     scratch.post(f"/v1/places/{place['place_id']}/renewals", {"written_bytes": 400 * GB})
     assert ask(scratch, expected_bytes=100 * GB, exclude=others)["element"] == place["element"]

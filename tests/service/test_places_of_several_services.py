@@ -60,12 +60,12 @@ def give(service: Running, asked: dict[str, Any]) -> dict[str, Any]:
 def listed(service: Running, state: str = "open") -> dict[str, Any]:
     status, answer = service.call("GET", f"/v1/places?state={state}")
     assert status == 200, answer
-    return {one["place_id"]: one for one in answer["places"]}
+    return {place["place_id"]: place for place in answer["places"]}
 
 
 def carried(service: Running) -> int:
     elements = service.call("GET", "/v1/elements")[1]["elements"]
-    return sum(one["open_placements"] for one in elements)
+    return sum(element["open_placements"] for element in elements)
 
 
 def test_a_place_counts_and_is_released_at_any_service(pair: tuple[Running, Running]) -> None:

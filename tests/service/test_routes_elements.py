@@ -90,7 +90,7 @@ def test_readiness_names_what_is_missing(make_service: Any, site: Any, clock: An
     before = service.get("/readyz")
     assert (before.status_code, before.get_json()["ready"]) == (503, False)
     ready = service.refresh().get("/readyz")
-    checks = {one["name"]: one["ok"] for one in ready.get_json()["checks"]}
+    checks = {check["name"]: check["ok"] for check in ready.get_json()["checks"]}
     sound = ("knowledge-base", "site", "decision", "files-of-nodes")
     expected = {**dict.fromkeys(sound, True), "monitor": False}
     assert (ready.status_code, checks) == (200, expected)
@@ -99,7 +99,9 @@ def test_readiness_names_what_is_missing(make_service: Any, site: Any, clock: An
     lost = service.get("/readyz")
     assert lost.status_code == 200, "decisions go on with the last site"
     assert (lost.get_json()["ready"], lost.get_json()["degraded"]) == (True, True)
-    assert {one["name"]: one["detail"] for one in lost.get_json()["checks"]}["knowledge-base"] == "gone away"
+    assert {check["name"]: check["detail"] for check in lost.get_json()["checks"]}[
+        "knowledge-base"
+    ] == "gone away"
     assert service.post("/v1/selections", {"subject": {"user": "a"}}).status_code == 200
 
 

@@ -107,7 +107,7 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     assert missed["write_mb_s"] == 40
 
     def found(**asked: Any) -> list[str]:
-        return [one["placement_id"] for one in story.files(**asked)]
+        return [file["placement_id"] for file in story.files(**asked)]
 
     assert found(user="bob") == found(application="fio") == found(job="8") == found(element="union/b1")
     assert found(user="bob") == list(reversed(bob))
@@ -122,14 +122,14 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     seen: list[str] = []
     page = story.page(limit=3)
     while True:
-        seen += [one["placement_id"] for one in page["files"]]
+        seen += [file["placement_id"] for file in page["files"]]
         if page["next"] is None:
             break
         page = story.page(limit=3, after=page["next"])
     assert seen == [one["placement_id"] for one in listed]
 
     record = story.service.get(f"/v1/files/{alice[2]}").get_json()
-    assert [one["verdict"] for one in record["kinds"]] == ["missed"]
+    assert [kind["verdict"] for kind in record["kinds"]] == ["missed"]
     assert record["samples"] == [[0, 0, 0], [10, 400 * MB, 0]]
     assert record["why"]
 
@@ -141,13 +141,18 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     assert told["total"]["shortfall"] == pytest.approx((0.6 + 0.6 + 0.1) / 5)
     assert told["total"]["forecast_files"] == 3, "two got all they required and may have wanted no more"
     assert told["total"]["of_forecast"] == pytest.approx((90 + 40 + 40) / 150 / 3, abs=1e-3)
-    assert [one["name"] for one in told["elements"]] == ["union/b0"]
-    assert [one["name"] for one in told["kinds"]] == ["current-write-rate"]
+    assert [element["name"] for element in told["elements"]] == ["union/b0"]
+    assert [kind["name"] for kind in told["kinds"]] == ["current-write-rate"]
     everything = story.service.get("/v1/report").get_json()
-    assert [one["name"] for one in everything["applications"]] == ["dd", "fio"], "the worst first"
+    assert [application["name"] for application in everything["applications"]] == ["dd", "fio"], (
+        "the worst first"
+    )
     for by in ("jobs", "users", "vos"):
         assert sum(one["files"] for one in everything[by]) == everything["total"]["files"]
-    assert [(one["name"], one["met_ratio"]) for one in everything["users"]] == [("alice", 0.4), ("bob", 1.0)]
+    assert [(user["name"], user["met_ratio"]) for user in everything["users"]] == [
+        ("alice", 0.4),
+        ("bob", 1.0),
+    ]
 
     metrics = story.service.get("/metrics").get_data(as_text=True)
     assert 'ses_files_judged_total{verdict="missed",vo=""} 2.0' in metrics
@@ -168,10 +173,10 @@ def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
     ids = story.place(1, "alice", "dd", "union/b0")
     story._say({"incarnation": AGENT, "ended": [{"placement_id": ids[0], "reason": "closed"}]})
     story.service.runtime.state.verdicts.run()
-    assert [one["verdict"] for one in story.files(user="alice")] == ["cannot-say"]
+    assert [file["verdict"] for file in story.files(user="alice")] == ["cannot-say"]
     story.end(ids, 50)
     story.service.runtime.state.verdicts.run()
-    assert [one["verdict"] for one in story.files(user="alice")] == ["missed"]
+    assert [file["verdict"] for file in story.files(user="alice")] == ["missed"]
     told = story.service.get("/metrics").get_data(as_text=True)
     counted = [line for line in told.splitlines() if line.startswith("ses_element_files_judged_total{")]
     assert counted == ['ses_element_files_judged_total{element="union/b0",verdict="cannot-say"} 1.0']
@@ -203,7 +208,7 @@ def test_a_person_sees_their_own_files_only(make_service: Any, site: Any, clock:
     def get(path: str) -> Any:
         return story.service.get(path, **bearer)
 
-    assert [one["placement_id"] for one in get("/v1/files").get_json()["files"]] == bob
+    assert [file["placement_id"] for file in get("/v1/files").get_json()["files"]] == bob
     assert get("/v1/report").get_json()["total"]["files"] == 1
     assert get(f"/v1/files/{bob[0]}").status_code == 200
     for forbidden in ("/v1/files?user=alice", "/v1/report?user=alice", f"/v1/files/{alice[0]}"):
@@ -227,6 +232,6 @@ def test_a_file_is_known_longer_than_its_explanation(
     story.end([kept], 100)
     assert story.service.get(f"/v1/placements/{old}").status_code == 404
     assert story.service.get(f"/v1/placements/{kept}").status_code == 200
-    assert {one["placement_id"] for one in story.files(user="alice")} == {old, kept}
+    assert {file["placement_id"] for file in story.files(user="alice")} == {old, kept}
     assert story.service.get(f"/v1/files/{old}").get_json()["kinds"]
     database.close()

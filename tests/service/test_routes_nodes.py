@@ -110,16 +110,16 @@ def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> N
     say(service, tables=[{**asked, "excluded": nc}], opened=[opened()], decisions=[decision])
     record = service.get(f"/v1/placements/{'a' * 16}").get_json()
     assert [one["detail"] for one in record["refused"]] == [f"It is excluded on n1: {why}."]
-    assert [one["after"] for one in record["candidates"]] == [
+    assert [candidate["after"] for candidate in record["candidates"]] == [
         "", "falls further short: distance 0.700, before it 0.500",
     ]  # fmt: skip
     assert refused() == [("union/b2", f"It is excluded on n1: {why}.")]
     say(service, tables=[asked])
     told = [{"node": "n1", "user": None, **nc[0]}]
-    assert [one["excluded"] for one in service.get("/v1/nodes").get_json()["nodes"]] == [told]
+    assert [node["excluded"] for node in service.get("/v1/nodes").get_json()["nodes"]] == [told]
     assert service.get("/v1/node-classes").get_json()["node_classes"][0]["excluded"] == told
     elements = service.get("/v1/elements").get_json()["elements"]
-    assert [one["excluded"] for one in elements] == [[], [], told]
+    assert [element["excluded"] for element in elements] == [[], [], told]
     full = [{"element": "union/b2", "user": "alice", "why": "No space left on device"}]
     others = opened(placement_id="b" * 16, user="bob", decision={**opened()["decision"], "id": 5})
     say(
@@ -194,7 +194,7 @@ def test_what_a_newer_agent_says_more_is_passed_over(service: Any) -> None:
 @pytest.mark.parametrize("wrong", [{"id": -1}, {"candidates": [{"element": "b1"}]}, {"refused": [{}]}])
 def test_a_decision_that_is_none_is_refused(service: Any, wrong: dict[str, Any]) -> None:
     told = say(service, decisions=[{**DECISION, **wrong}])
-    assert [(one["list"], one["index"]) for one in told["refused_items"]] == [("decisions", 0)]
+    assert [(item["list"], item["index"]) for item in told["refused_items"]] == [("decisions", 0)]
 
 
 def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) -> None:
@@ -238,7 +238,10 @@ def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describ
     with_nodes(service, NodeClass("thin", "n[1-2]", ("n1", "n2"), frozenset({"union"}), 100e6))
     service.open(1, node="n1.example.org")
     found = select(service)
-    assert [(one["node"], one["open_files"]) for one in found["candidates"]] == [("n2", 0), ("n1", 1)]
+    assert [(candidate["node"], candidate["open_files"]) for candidate in found["candidates"]] == [
+        ("n2", 0),
+        ("n1", 1),
+    ]
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["count"], listed["heard"], listed["open_files"]) == (2, 1, 1)
 
@@ -246,7 +249,7 @@ def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describ
 def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(service: Any) -> None:
     say(service, tables=[{"system": "union"}])
     found = select(service)
-    assert [one["node"] for one in found["candidates"]] == ["n1"]
+    assert [candidate["node"] for candidate in found["candidates"]] == ["n1"]
     assert found["candidates"][0]["node_class"] is None
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["node_class"], listed["nodes"], listed["storage_systems"]) == (None, "n1", ["union"])
@@ -264,7 +267,7 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
     answer = service.post(ROUTE, AGENT, headers={"Ses-Version": "0.1.7"})
     assert answer.status_code == 200
     listed = service.get("/v1/nodes").get_json()
-    assert [(one["node"], one["version"]) for one in listed["nodes"]] == [("n1", "0.1.7")]
+    assert [(node["node"], node["version"]) for node in listed["nodes"]] == [("n1", "0.1.7")]
     assert listed["silent"] == []
     heard = clock()
     clock.time += 3600
@@ -275,7 +278,7 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
     ]
     say(service)
     again = service.get("/v1/nodes").get_json()
-    assert [(one["node"], one["version"]) for one in again["nodes"]] == [("n1", None)]
+    assert [(node["node"], node["version"]) for node in again["nodes"]] == [("n1", None)]
     assert again["silent"] == []
 
 
@@ -293,7 +296,7 @@ def test_what_a_node_was_measured_to_give_is_told(service: Any) -> None:
 
 def test_threads_of_an_agent_that_stalled_are_listed_until_it_says_no_more(service: Any) -> None:
     said = say(service, stalled=[{"thread": "watcher", "seconds": 40}, {"thread": "\n", "seconds": -1}])
-    assert [one["list"] for one in said["refused_items"]] == ["stalled"]
+    assert [item["list"] for item in said["refused_items"]] == ["stalled"]
     (listed,) = service.get("/v1/nodes").get_json()["nodes"]
     expected = [{"node": "n1", "thread": "watcher", "since": round(listed["heard_at"] - 40)}]
     assert listed["stalled"] == expected

@@ -34,7 +34,7 @@ def test_a_saved_set_is_stored_and_used_at_once(service: Service, clock: Any) ->
     assert service.get("/v1/requirements/application/alice:dd").get_json() == saved.get_json()
     assert (Level.APPLICATION, "alice:dd") in service.knowledge.sets
     effective = service.get("/v1/requirements/effective?user=alice&application=dd").get_json()
-    assert [one["level_name"] for one in effective["requirements"]] == ["alice:dd"]
+    assert [requirement["level_name"] for requirement in effective["requirements"]] == ["alice:dd"]
     assert service.get("/v1/requirements/effective?user=alice&application=").get_json()["requirements"] == []
 
 
@@ -51,7 +51,7 @@ def test_a_bound_comes_back_as_exact_as_it_was_stated(
 ) -> None:
     stated = {"requirements": [{"kind": kind, "minimum": number, "unit": unit}]}
     answer = service.put("/v1/requirements/user/alice", stated)
-    assert [one["minimum"] for one in answer.get_json()["requirements"]] == [bound]
+    assert [requirement["minimum"] for requirement in answer.get_json()["requirements"]] == [bound]
 
 
 def test_a_vo_that_there_is_not_is_said_by_whatever_is_asked_for_it(service: Service) -> None:
@@ -64,7 +64,7 @@ def test_a_vo_that_there_is_not_is_said_by_whatever_is_asked_for_it(service: Ser
             service.post("/v1/selections", ask),
             service.post("/v1/nodes/selections", ask),
         )
-        return [[note for note in one.get_json()["notes"] if " VO " in note] for one in answers]
+        return [[note for note in answer.get_json()["notes"] if " VO " in note] for answer in answers]
 
     near = "Neither the site nor a requirement set has a VO material: did you mean materials?"
     assert notes("material") == [[near]] * 3

@@ -39,7 +39,7 @@ def test_a_selection_ranks_explains_and_books_nothing(service: Service, clock: A
     ]
     assert body["decided_at"] == clock()
     elements = service.get("/v1/elements").get_json()["elements"]
-    assert {one["open_placements"] for one in elements} == {0}
+    assert {element["open_placements"] for element in elements} == {0}
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,14 @@ def test_requirements_come_from_the_levels_that_state_them(service: Service, sit
         "/v1/selections", {"subject": {"user": "alice", "application": "dd"}, "requirements": [WRITE_50]}
     ).get_json()
     found = [
-        (one["kind"], one["minimum"], one["unit"], one["level"], one["level_name"])
-        for one in body["requirements"]
+        (
+            requirement["kind"],
+            requirement["minimum"],
+            requirement["unit"],
+            requirement["level"],
+            requirement["level_name"],
+        )
+        for requirement in body["requirements"]
     ]
     assert found == [
         ("current-read-rate", 7, "MB/s", "application", "alice:dd"),
@@ -121,7 +127,9 @@ def test_the_home_vo_of_a_user_applies(make_service: Any, site: Any, clock: Any)
     service = make_service(environment, clock)
     service.knowledge.put(Level.VO, "materials", site.write(9))
     body = service.refresh().post("/v1/selections", ASK).get_json()
-    assert [(one["level"], one["level_name"]) for one in body["requirements"]] == [("vo", "materials")]
+    assert [(requirement["level"], requirement["level_name"]) for requirement in body["requirements"]] == [
+        ("vo", "materials")
+    ]
 
 
 def test_units_are_converted(service: Service) -> None:
@@ -130,7 +138,7 @@ def test_units_are_converted(service: Service) -> None:
         {"kind": "free-capacity", "minimum": 500, "unit": "MB"},
     ]
     body = service.post("/v1/selections", {**ASK, "requirements": asked}).get_json()
-    assert [(one["minimum"], one["unit"]) for one in body["requirements"]] == [
+    assert [(requirement["minimum"], requirement["unit"]) for requirement in body["requirements"]] == [
         (1073.741824, "MB/s"),
         (0.5, "GB"),
     ]
@@ -172,7 +180,7 @@ def test_a_wrong_question_is_refused_where_it_is_wrong(
     assert answer.status_code == 422
     problem = answer.get_json()
     assert problem["type"] == "urn:qstorman:problem:invalid-request"
-    located = {one["location"]: one["message"] for one in problem["errors"]}
+    located = {error["location"]: error["message"] for error in problem["errors"]}
     assert says in located[location], located
     assert "Value error" not in located[location]
 
@@ -196,8 +204,8 @@ def test_a_name_that_nobody_describes_is_told_from_what_is_malformed(
 @pytest.mark.parametrize(
     ("kind", "typed", "right"),
     [
-        *(("current-write-rate", *one) for one in RATES.items()),
-        *(("free-capacity", *one) for one in SIZES.items()),
+        *(("current-write-rate", *item) for item in RATES.items()),
+        *(("free-capacity", *item) for item in SIZES.items()),
     ],
 )
 def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(

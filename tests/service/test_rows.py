@@ -261,7 +261,9 @@ def test_rows_say_what_files_that_are_open_were_promised(site: Any) -> None:
     files = []
     for place, requirements in ((0, asked[:1]), (0, asked[1:]), (1, ())):
         placement = there.placement(watched.table.elements[place]).replaced(
-            requirements=tuple(ResolvedRequirement(one, Level.USER, "alice") for one in requirements),
+            requirements=tuple(
+                ResolvedRequirement(requirement, Level.USER, "alice") for requirement in requirements
+            ),
         )
         there.ledger.restore(placement)
         files.append(placement.placement_id)

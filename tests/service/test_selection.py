@@ -83,7 +83,7 @@ def test_a_capability_the_monitor_knows_serves_where_the_site_describes_none(sit
         .decide(site.write(1000))
     )
     assert site.order(decision) == ["b", "c", "a"]
-    assert [one.available_write for one in decision.candidates] == [200e6, 60e6, 50e6]
+    assert [candidate.available_write for candidate in decision.candidates] == [200e6, 60e6, 50e6]
 
 
 def test_only_the_storage_system_asked_for_is_considered(site: Site) -> None:
@@ -163,8 +163,12 @@ def test_the_link_of_a_server_limits_what_its_elements_are_predicted_to_give(sit
     linked = [site.element(name, server="s1", server_rate=120 * site.MB) for name in ("a", "b")]
     there = site(*linked, site.element("c", server="s2", write=90)).see_all().carry("a", 3)
     decision = there.decide()
-    assert [one.element.id for one in decision.candidates] == ["union/c", "union/b", "union/a"]
-    assert [one.available_write for one in decision.candidates] == [90 * site.MB, 30 * site.MB, 25 * site.MB]
+    assert [candidate.element.id for candidate in decision.candidates] == ["union/c", "union/b", "union/a"]
+    assert [candidate.available_write for candidate in decision.candidates] == [
+        90 * site.MB,
+        30 * site.MB,
+        25 * site.MB,
+    ]
     assert decision.notes == (
         "The link of s1 (120 MB/s for all) leaves a stream 30 MB/s: less than union/b would give.",
     )
@@ -204,7 +208,7 @@ def test_distance_is_the_weighted_root_mean_square_of_shortfalls(site: Site) -> 
 def test_without_a_requirement_distance_is_zero_and_the_write_share_decides(site: Site) -> None:
     two = site(site.element("reader", read=200, write=50), site.element("writer", read=50, write=100))
     decision = two.see_all().decide()
-    assert [one.distance for one in decision.candidates] == [0, 0]
+    assert [candidate.distance for candidate in decision.candidates] == [0, 0]
     assert site.order(decision) == ["writer", "reader"]
 
 
@@ -269,7 +273,7 @@ def test_without_nominal_rates_load_orders_elements_and_is_what_is_said(
     decision = there.decide()
     assert site.order(decision)[-1] == "b0"
     assert decision.notes == ()
-    assert all(one.basis is Basis.MONITOR for one in decision.candidates)
+    assert all(candidate.basis is Basis.MONITOR for candidate in decision.candidates)
     assert Counter(there.place(5))["b0"] <= 1
 
 
@@ -349,16 +353,22 @@ def test_file_systems_on_one_device_share_load_and_not_room(site: Site) -> None:
     # One that the monitor does not watch has the load of its own file system only.
     unseen = site(site.element("set/a", **on(1, "nfs")), site.element("set/b", **on(2, "nfs")))
     unseen.see("set/a", free=30)
-    assert [one.free for one in unseen.decide().candidates if one.element.id == "set/b"] == [1000 * site.GB]
+    assert [
+        candidate.free for candidate in unseen.decide().candidates if candidate.element.id == "set/b"
+    ] == [1000 * site.GB]
 
 
 def test_old_data_leave_static_facts_and_the_ledger(site: Site) -> None:
     old = site.equal(3).see_all(age=11, write=90).carry("b0", 3).carry("b1")
     decision = old.decide()
     assert site.order(decision) == ["b2", "b1", "b0"]
-    assert [one.available_write / site.MB for one in decision.candidates] == [100, 50, 25]
-    assert [one.basis for one in decision.candidates] == [Basis.STATIC, Basis.LEDGER, Basis.LEDGER]
-    assert [one.age for one in decision.candidates] == [11, 11, 11]
+    assert [candidate.available_write / site.MB for candidate in decision.candidates] == [100, 50, 25]
+    assert [candidate.basis for candidate in decision.candidates] == [
+        Basis.STATIC,
+        Basis.LEDGER,
+        Basis.LEDGER,
+    ]
+    assert [candidate.age for candidate in decision.candidates] == [11, 11, 11]
     assert any("3 of 3" in note for note in decision.notes)
 
 
@@ -385,7 +395,7 @@ def test_a_fresh_sample_without_rates_does_not_look_idle(site: Site) -> None:
 
 def test_free_capacity_is_last_seen_or_else_the_whole_capacity(site: Site) -> None:
     decision = site.equal(2).see("b0", free=7, age=100).decide(site.free(1))
-    free = {one.element.label: one.free for one in decision.candidates}
+    free = {candidate.element.label: candidate.free for candidate in decision.candidates}
     assert free == {"b0": 7 * site.GB, "b1": 1000 * site.GB}
 
 

@@ -27,17 +27,17 @@ def test_every_element_is_either_ranked_or_refused_with_a_sentence(
     site: Site, described: list[Any], wanted: list[Requirement]
 ) -> None:
     decision = build(site, described).decide(*wanted)
-    ranked = [one.element.id for one in decision.candidates]
+    ranked = [candidate.element.id for candidate in decision.candidates]
     refused = [one.element for one in decision.refused]
     assert sorted(ranked + refused) == sorted(f"union/b{place}" for place in range(len(described)))
-    assert [one.rank for one in decision.candidates] == list(range(1, len(ranked) + 1))
+    assert [candidate.rank for candidate in decision.candidates] == list(range(1, len(ranked) + 1))
     assert all(one.detail.endswith(".") for one in decision.refused)
-    steps = [round(one.distance / 0.02, 6) for one in decision.candidates]
+    steps = [round(candidate.distance / 0.02, 6) for candidate in decision.candidates]
     assert all(before <= after + 1 for before, after in itertools.pairwise(steps))
-    for one in decision.candidates:
-        assert 0 <= one.distance <= 1
-        assert one.age is None or one.age >= 0
-        assert one.basis is not Basis.MONITOR or (one.age is not None and one.age <= 10)
+    for candidate in decision.candidates:
+        assert 0 <= candidate.distance <= 1
+        assert candidate.age is None or candidate.age >= 0
+        assert candidate.basis is not Basis.MONITOR or (candidate.age is not None and candidate.age <= 10)
 
 
 @given(sites, requirements)

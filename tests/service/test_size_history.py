@@ -70,7 +70,7 @@ def said_by_expressions(path: str) -> str:
         is_random = len(text) >= 6 and len(CHANGE.findall(text)) >= 3
         return "#" if HEX.fullmatch(text) or is_random else DIGITS.sub("#", text)
 
-    *folders, name = (one[-100:] for one in path.split("/")[-16:])
+    *folders, name = (part[-100:] for part in path.split("/")[-16:])
     ending = ENDING.search(name)
     at = len(name) if ending is None else ending.start()
     blurred = [PART.sub(part, UUID.sub("#", text)) for text in (*folders, name[:at])]

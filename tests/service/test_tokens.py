@@ -321,7 +321,7 @@ def test_a_service_reads_the_keys_and_goes_on_without_the_issuer(tmp_path: Path,
 
     def issuer_ok() -> Any:
         checks = service.call("GET", "/readyz")[1]["checks"]
-        return next(one["ok"] for one in checks if one["name"] == "issuer")
+        return next(check["ok"] for check in checks if check["name"] == "issuer")
 
     try:
         service.wait_ready()

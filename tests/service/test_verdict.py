@@ -55,8 +55,8 @@ def test_nearly_begins_at_80_percent(bound: float, verdict: Verdict) -> None:
 
 def test_a_current_rate_counts_seconds_of_writing_and_an_average_all_until_the_close() -> None:
     found = judged(figures(1000, 10, 40), (WRITE, 100), (AVERAGE, 100))
-    assert [one.achieved for one in found.kinds] == [100 * MB, 25 * MB]
-    assert [one.verdict for one in found.kinds] == [Verdict.MET, Verdict.MISSED]
+    assert [kind.achieved for kind in found.kinds] == [100 * MB, 25 * MB]
+    assert [kind.verdict for kind in found.kinds] == [Verdict.MET, Verdict.MISSED]
     assert (found.verdict, found.worst, found.cause) == (Verdict.MISSED, 1, Cause.PROGRAM)
     assert "25%" in found.why
 
@@ -91,12 +91,12 @@ def test_what_may_be_in_memory_meets_nothing_and_misses_what_memory_missed(
 )
 def test_a_doubt_leaves_open_what_it_is_about(doubt: Doubt, current: Verdict, average: Verdict) -> None:
     found = judged(figures(1000, 10, 10, doubt), (WRITE, 100), (AVERAGE, 100))
-    assert [one.verdict for one in found.kinds] == [current, average]
+    assert [kind.verdict for kind in found.kinds] == [current, average]
 
 
 def test_what_is_not_known_does_not_hide_what_is() -> None:
     found = judged(figures(), (READ, 100), (WRITE, 100))
-    assert [one.verdict for one in found.kinds] == [Verdict.CANNOT_SAY, Verdict.MET]
+    assert [kind.verdict for kind in found.kinds] == [Verdict.CANNOT_SAY, Verdict.MET]
     assert (found.verdict, found.kinds[0].why) == (Verdict.MET, "Nothing was read.")
 
 

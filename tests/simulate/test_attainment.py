@@ -37,8 +37,8 @@ def test_more_requirements_are_met_where_harm_counts() -> None:
         rule: [hard.simulate(hard.Run("needs-two", rule, seed, 800)) for seed in range(2)]
         for rule in ("ours", "no-harm")
     }
-    met = {rule: sum(one.attained.met for one in runs) / len(runs) for rule, runs in found.items()}
-    slow = {rule: sum(one.mean for one in runs) for rule, runs in found.items()}
+    met = {rule: sum(run.attained.met for run in runs) / len(runs) for rule, runs in found.items()}
+    slow = {rule: sum(run.mean for run in runs) for rule, runs in found.items()}
     assert met["ours"] > met["no-harm"] + 0.03
     assert slow["ours"] < 1.08 * slow["no-harm"]
 

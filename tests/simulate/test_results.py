@@ -115,7 +115,7 @@ def test_the_more_often_nodes_hear_of_each_other_the_better() -> None:
 
 def judged(scenario: str, policy: str, files: int, seeds: int = 2) -> float:
     runs = [on_hard(hard.Run(scenario, policy, seed, files)) for seed in range(seeds)]
-    return sum(one.judged(SCENARIOS[scenario].judged) for one in runs) / seeds
+    return sum(run.judged(SCENARIOS[scenario].judged) for run in runs) / seeds
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
     ("experiment", "scenarios"),
     [
         ("table1", {name: table1.SAYS[name] for name in table1.BACKGROUNDS}),
-        ("hard", {one.name: one.says for one in SCENARIOS.values()}),
+        ("hard", {scenario.name: scenario.says for scenario in SCENARIOS.values()}),
     ],
 )
 def test_the_help_says_what_each_scenario_and_rule_is(experiment: str, scenarios: dict[str, str]) -> None:

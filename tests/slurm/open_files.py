@@ -35,7 +35,7 @@ def held(directory: Path) -> set[str]:
 def counted(cluster: Cluster, directory: Path) -> list[JSON]:
     """Return what the ledger holds open below a directory."""
     files: list[JSON] = cluster.client().files({"state": "open"}, limit=1000)["files"]
-    return [one for one in files if (one["path"] or "").startswith(f"{directory}/")]
+    return [file for file in files if (file["path"] or "").startswith(f"{directory}/")]
 
 
 def wait_for(cluster: Cluster, directory: Path, count: int) -> list[JSON]:
@@ -45,7 +45,7 @@ def wait_for(cluster: Cluster, directory: Path, count: int) -> list[JSON]:
     def as_it_is() -> bool:
         nonlocal files
         files, there = counted(cluster, directory), held(directory)
-        return len(there) == count and {one["path"] for one in files} == there
+        return len(there) == count and {file["path"] for file in files} == there
 
     wait_until(
         lambda: len(held(directory)) == count,

@@ -60,6 +60,6 @@ def test_files_of_a_cancelled_job_stop_counting(cluster: Cluster, directory: Pat
     )
     job = submitted.strip()
     files = wait_for_open(cluster, job, 8)
-    assert {one["job"] for one in files} == {job}
+    assert {file["job"] for file in files} == {job}
     cluster.output("scancel", job)
     wait_for_open(cluster, job, 0)

@@ -47,8 +47,8 @@ def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: 
     job = submit(cluster, directory, after="sleep 1000")
     told = json.loads(cluster.output("ses", "job", job, "--comment", "--json"))
     assert told["job"] == job
-    assert sum(one["files"] for one in told["elements"]) == 4
-    assert sum(one["bytes_written"] for one in told["elements"]) == 4 << 20
+    assert sum(element["files"] for element in told["elements"]) == 4
+    assert sum(element["bytes_written"] for element in told["elements"]) == 4 << 20
     (need,) = told["needs"]
     assert (need["kind"], need["required"], need["unit"]) == ("current-write-rate", 20.0, "MB/s")
     assert sum(need["verdicts"].values()) == 4

@@ -69,9 +69,9 @@ def test_parts_of_a_heterogeneous_job_have_the_need_of_the_first_or_of_their_ste
         f"srun --overlap --het-group=1 '--storage=read>=30MB/s' sh -c '{show}' {directory}/second",
     ).strip()
     files = wait_for(cluster, directory, 5)
-    assert {one["job"] for one in files} == {job}
+    assert {file["job"] for file in files} == {job}
     first, second = (
-        [one.read_text().strip() for one in at.glob("need.*")] for at in (directory, directory / "second")
+        [path.read_text().strip() for path in at.glob("need.*")] for at in (directory, directory / "second")
     )
     assert (first, second) == (["write>=20MB/s"] * 3, ["read>=30MB/s"] * 2)
     cluster.output("scancel", job)
@@ -96,7 +96,7 @@ def test_a_job_that_is_preempted_leaves_the_nodes_to_the_other(cluster: Cluster,
     wait_for(cluster, directory, 2)
     urgent = submit(cluster, directory, "--partition=urgent", "--exclusive", "--nodelist=n2", ranks="-n3")
     files = wait_for(cluster, directory, 3)
-    assert ({one["job"] for one in files}, {one["node"] for one in files}) == ({urgent}, {"n2"})
+    assert ({file["job"] for file in files}, {file["node"] for file in files}) == ({urgent}, {"n2"})
     assert state(cluster, job) == "PENDING"
     cluster.output("scancel", job, urgent)
     wait_for(cluster, directory, 0)
@@ -124,8 +124,8 @@ def test_files_of_a_failed_node_stop_counting_when_it_is_back(cluster: Cluster, 
 def test_a_file_of_each_of_64_ranks(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, "-N4", f"-n{RANKS}")
     files = wait_for(cluster, directory, RANKS)
-    assert {one["job"] for one in files} == {job}
-    assert Counter(one["node"] for one in files) == dict.fromkeys(cluster.sockets, RANKS // 4)
+    assert {file["job"] for file in files} == {job}
+    assert Counter(file["node"] for file in files) == dict.fromkeys(cluster.sockets, RANKS // 4)
     (directory / "go").touch()
     wait_for(cluster, directory, 0)
 
@@ -135,7 +135,7 @@ def test_a_file_of_each_of_64_ranks_of_openmpi(cluster: Cluster, directory: Path
     mpirun = f"mpirun --allow-run-as-root --oversubscribe sh -c '{HOLD}' {directory}"
     job = cluster.output(*BATCH, "-N4", f"-n{RANKS}", f"--wrap={mpirun}").strip()
     files = wait_for(cluster, directory, RANKS)
-    assert {one["job"] for one in files} == {job}
-    assert Counter(one["node"] for one in files) == dict.fromkeys(cluster.sockets, RANKS // 4)
+    assert {file["job"] for file in files} == {job}
+    assert Counter(file["node"] for file in files) == dict.fromkeys(cluster.sockets, RANKS // 4)
     (directory / "go").touch()
     wait_for(cluster, directory, 0)

@@ -128,8 +128,8 @@ def test_the_service_gives_the_place_of_a_job_to_its_user(cluster: Cluster) -> N
         undo.callback(shutil.rmtree, folder)
         site = Site(folder, 2)
         undo.callback(site.end)
-        for one in site.directories:
-            one.chmod(0o1777)
+        for directory in site.directories:
+            directory.chmod(0o1777)
         command = folder / "ses"
         user = "daemon"
         command.write_text(_COMMAND.format(url=site.url, packages=sysconfig.get_path("purelib")))
@@ -198,9 +198,9 @@ def test_a_job_that_is_cancelled_leaves_nothing(places: Places) -> None:
         user="daemon",
     ).strip()
     wait_until(lambda: (started / "yes").exists(), places.cluster.logs, SECONDS, every=0.2)
-    (made,) = [one for disk in places.disks for one in disk.iterdir()]
+    (made,) = [path for disk in places.disks for path in disk.iterdir()]
     assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    assert [one["job"] for one in places.claims()] == [job]
+    assert [claim["job"] for claim in places.claims()] == [job]
     places.cluster.output("scancel", job)
     places.wait_gone()
     assert Path("/etc/passwd").exists()

@@ -48,7 +48,7 @@ def epilog(cluster: Cluster) -> Iterator[None]:
 
 
 def names() -> set[str]:
-    return {one.name for one in regions()}
+    return {region.name for region in regions()}
 
 
 def until_gone(region: str, cluster: Cluster) -> None:

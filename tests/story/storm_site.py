@@ -133,9 +133,11 @@ class Site:
             return None
         placements = answer["placements"]
         assert isinstance(placements, list)
-        for one in placements:
-            assert Path(one["target"], Path(one["path"]).relative_to(self.union)).is_file(), one
-        return sorted(str(one["path"]) for one in placements)
+        for placement in placements:
+            assert Path(placement["target"], Path(placement["path"]).relative_to(self.union)).is_file(), (
+                placement
+            )
+        return sorted(str(placement["path"]) for placement in placements)
 
     def knows(self, path: str) -> bool:
         """Whether the ledger has `path` open."""

@@ -63,7 +63,7 @@ def as_user(user: pwd.struct_passwd, command: list[str]) -> list[str]:
     if user.pw_uid == 0:
         return command
     python = Path(sys.prefix, "bin/python").resolve() if sys.prefix != "/usr" else Path("/usr/bin/python3")
-    closed = any(not one.stat().st_mode & 0o001 for one in python.parents)
+    closed = any(not parent.stat().st_mode & 0o001 for parent in python.parents)
     rights = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"] if closed else []
     identity = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups"]
     return ["setpriv", *identity, *rights, "--", *command]

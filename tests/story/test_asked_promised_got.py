@@ -109,7 +109,7 @@ def test_files_are_met_or_missed_with_what_the_program_did_as_the_cause(site: Si
     assert reads["bytes_written"] == pytest.approx(32 * MB, rel=0.1)
     assert reads["bytes_read"] == pytest.approx(32 * MB, rel=0.1), "by a descriptor of its own, opened late"
     kinds = site.chain.client().file(reads["placement_id"]).kinds
-    assert {one.kind: one.verdict for one in kinds} == {
+    assert {kind.kind: kind.verdict for kind in kinds} == {
         "average-read-rate": "met",
         "average-write-rate": "met",
     }

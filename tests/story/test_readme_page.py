@@ -43,7 +43,7 @@ int main(void) {
 
 def text_of(beginning: str) -> str:
     """The block of the page that begins so."""
-    (found,) = [one.text for one in blocks(PAGE) if one.text.startswith(beginning)]
+    (found,) = [block.text for block in blocks(PAGE) if block.text.startswith(beginning)]
     return found
 
 
@@ -91,7 +91,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def test_every_block_of_the_page_is_one_that_is_tried_here_or_with_the_demonstration() -> None:
     known = (*DEMO, INSTALL, RUN, STATE, CPP, COMPILE, PYTHON)
-    unknown = [one.text for one in blocks(PAGE) if not one.text.startswith(known)]
+    unknown = [block.text for block in blocks(PAGE) if not block.text.startswith(known)]
     assert not unknown
     assert len(blocks(PAGE)) == len(known)
 
@@ -110,7 +110,7 @@ def test_packages_that_the_demonstration_begins_with_are_those_of_the_distributi
 @pytest.mark.root
 def test_installing_puts_everything_where_the_page_says(site: Site) -> None:
     said = site.run("command -v ses-run ses-agent ses ses-service; ls /usr/local/share/man/man1", "root")
-    below = {Path(one).name: str(Path(one).parent) for one in said.splitlines()}
+    below = {Path(line).name: str(Path(line).parent) for line in said.splitlines()}
     assert below["ses-run"] == "/usr/local/bin"
     assert below["ses-agent"] == "/usr/local/sbin"
     assert below["ses"] == below["ses-service"] == str(ROOT / ".venv/bin")
@@ -191,7 +191,10 @@ def test_the_program_in_python_places_its_file(site: Site) -> None:
 
 def what_the_program_stated(placement: dict[str, Any]) -> bool:
     """Whether a file was placed by what the programs of the page state."""
-    needs = {(one["level"], one["kind"], one["minimum"], one["unit"]) for one in placement["requirements"]}
+    needs = {
+        (requirement["level"], requirement["kind"], requirement["minimum"], requirement["unit"])
+        for requirement in placement["requirements"]
+    }
     return needs == {
         ("explicit", "average-read-rate", 50.0, "MB/s"),
         ("explicit", "free-capacity", 100.0, "GB"),

@@ -74,7 +74,12 @@ def test_files_go_elsewhere_as_the_share_of_a_link_is_used_up(site: Site) -> Non
     links: dict[str, float | None] = {}
 
     def are_read() -> bool:
-        links.update({one.id.partition("/")[2]: one.server_link_mb_s for one in service.elements().elements})
+        links.update(
+            {
+                element.id.partition("/")[2]: element.server_link_mb_s
+                for element in service.elements().elements
+            }
+        )
         return set(links.values()) == {RATE, None}
 
     wait_until(are_read, lambda: f"the service reads the link: {links}", every=0.2)

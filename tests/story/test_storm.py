@@ -32,7 +32,9 @@ def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Sit
 
     going_on = site.work / "going-on"
     going_on.touch()
-    writers = [site.program(STORM, str(one), str(FILES // WRITERS), str(going_on)) for one in range(WRITERS)]
+    writers = [
+        site.program(STORM, str(index), str(FILES // WRITERS), str(going_on)) for index in range(WRITERS)
+    ]
     begin = {"service": site.start_service, "agent": site.start_agent}
     interruptions = [([name], how) for name in begin for how in (signal.SIGKILL, signal.SIGTERM)]
     interruptions.append((["agent", "service"], signal.SIGKILL))

@@ -55,7 +55,7 @@ def earlier() -> Parts:
     code = "import ses_service, ses_core; print(ses_service.__file__, ses_core.__file__)"
     command = [service.with_name("python"), "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert all(Path(one).is_relative_to(folder) for one in said.stdout.split()), said.stdout
+    assert all(Path(part).is_relative_to(folder) for part in said.stdout.split()), said.stdout
     build = folder / "build"
     return dataclasses.replace(
         find_parts(), service=service, agent=build / "agent/ses-agent", preload=build / "libses-wrapper.so"
@@ -82,7 +82,7 @@ def write_service(service: Path) -> None:
     """Write two programs: the earlier service, and a Python that imports what it imports."""
     folder, programs = service.parent, Path(sys.executable).parent
     names = ("core", "ses-service", "ses-service/listen", "ses-service/client", "libses/python")
-    folders = os.pathsep.join(str(folder / one) for one in names)
+    folders = os.pathsep.join(str(folder / name) for name in names)
     for own, program in ((service.with_name("python"), "python"), (service, "ses-service")):
         own.write_text(SERVICE.format(folders=folders, program=programs / program))
         own.chmod(0o755)

@@ -29,7 +29,7 @@ BUSY = "b1"
 
 
 def _has_ended(client: ServiceClient, path: Path) -> bool:
-    return any(one.ended_at for one in client.placements(path=str(path)))
+    return any(placement.ended_at for placement in client.placements(path=str(path)))
 
 
 def test_files_avoid_the_disk_that_others_write_to(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_files_avoid_the_disk_that_others_write_to(tmp_path: Path) -> None:
         chain.processes.wait_ready()
 
         def is_seen() -> bool:
-            seen = {one.label: one.observation for one in client.elements().elements}
+            seen = {element.label: element.observation for element in client.elements().elements}
             return bool(seen[BUSY] and (seen[BUSY].write_bytes_per_second.current or 0.0) > 10e6)
 
         wait_until(is_seen, "the monitor sees the writer")

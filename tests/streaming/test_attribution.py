@@ -31,12 +31,12 @@ def process(
     }
     devices = {fd: OpenFile(path, 0, os.O_RDWR) for fd, path in (endless or {}).items()}
     ends = {fd: OpenFile(path, 0, WRITE if fd else READ) for fd, path in (pipes or {}).items()}
-    other = frozenset([*streams, *(one.path for one in (*devices.values(), *ends.values()))])
+    other = frozenset([*streams, *(device.path for device in (*devices.values(), *ends.values()))])
     return ProcessLook(Moved(read, written), 0.0, opened, other, devices, None, ends)
 
 
 def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUse]:
-    return {one.path: one for one in added(*looks).files()}
+    return {file.path: file for file in added(*looks).files()}
 
 
 def added(*looks: ProcessLook | dict[int, ProcessLook]) -> Attribution:
@@ -171,7 +171,7 @@ def test_what_goes_through_a_pipe_between_two_processes_is_no_storage() -> None:
     )
     assert found.piped == 8 * MB
     assert found.no_storage == (8 * MB, 8 * MB)
-    assert [(one.path, one.read_bytes, one.written_bytes) for one in found.files()] == [
+    assert [(file.path, file.read_bytes, file.written_bytes) for file in found.files()] == [
         ("/a", 9 * MB, 0), ("/b", 0, 8 * MB), ("/c", 0, 8 * MB),
     ]  # fmt: skip
 

@@ -204,7 +204,7 @@ def test_the_model_is_pure() -> None:
     for source in sources:
         for node in ast.walk(ast.parse(source.read_text())):
             if isinstance(node, ast.Import):
-                names = {one.name for one in node.names}
+                names = {name.name for name in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names = {node.module or ""}
             else:

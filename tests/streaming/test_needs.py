@@ -69,7 +69,9 @@ def test_the_turtle_of_a_profile_is_one_the_vocabulary_reads(tmp_path: Path) -> 
     added = tmp_path / "sim.ttl"
     added.write_text(turtle_of("sim", implied(RUN, 1.0), replace(RUN, command=('a"b\\',))))
     known = read_vocabulary([*(ontology_directory() / name for name in OWN_FILES), added])
-    required = {one.kind.value: one.bound for one in known.profiles["sim"].requirements}
+    required = {
+        requirement.kind.value: requirement.bound for requirement in known.profiles["sim"].requirements
+    }
     assert required == {
         "current-read-rate": 100 * MB,
         "current-write-rate": 200 * MB,
@@ -87,7 +89,7 @@ def test_a_darshan_log_of_512_ranks_that_share_a_file() -> None:
     assert (found.write_calls, found.write_streams) == (8200, 1.0)
     (file,) = found.files
     assert (file.path.rpartition("/")[2], file.pattern) == ("checkpoint.h5", "sequential")
-    assert [one.kind for one in found.phases] == ["waits", "writes", "waits"]
+    assert [phase.kind for phase in found.phases] == ["waits", "writes", "waits"]
     assert found.phases[1].seconds == pytest.approx(100)
     assert found.counters == {"opens": 513, "stats": 1, "syncs": 512, "names made or removed": 0}
     assert bounds(found, 1.0) == {"current-write-rate": 5200, "free-capacity": 520}  # rounded up

@@ -19,7 +19,7 @@ FILE = Ended("u/a", 100.0, 110.0, 0.0, 500 * MB, None, 50.0, None)
 def ratios(work: Work, *files: Ended) -> dict[str, float | None]:
     found = outcome(work, PLACES, math.inf, files)
     assert found is not None
-    return {one.name: one.ratio for one in found.pairs}
+    return {pair.name: pair.ratio for pair in found.pairs}
 
 
 def test_a_run_that_was_as_forecast_has_the_ratio_one() -> None:

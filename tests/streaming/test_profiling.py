@@ -102,7 +102,7 @@ def test_a_look_finds_the_files_of_a_program_and_of_its_children(tmp_path: Path)
     with talking(program, tmp_path / "out", source) as (_, look):
         found = Attribution()
         found.add(look)
-        uses = {one.path: one for one in found.files()}
+        uses = {file.path: file for file in found.files()}
         assert uses[str(tmp_path / "out")].written_bytes == pytest.approx(3_000_000, abs=10)  # b"x", too
         assert uses[str(source)] == FileUse(str(source), 1_000_000, 0, "sequential")
         assert len(look.processes) == 2
@@ -181,7 +181,7 @@ def test_what_is_no_storage_counts_in_no_sum_and_no_phase(monkeypatch: pytest.Mo
     monkeypatch.setattr(Attribution, "piped", 2 * MB)
     found, _ = profile(["true"])
     assert (found.read_bytes, found.written_bytes) == (1 * MB, 0)
-    assert sum(one.read_bytes for one in found.phases) == 1 * MB
+    assert sum(phase.read_bytes for phase in found.phases) == 1 * MB
     assert found.notes[:3] == (
         "9 MB read from /dev/zero or random numbers are not counted: it is no storage",
         "8 MB written to /dev/null are not counted: it is no storage",
@@ -247,7 +247,7 @@ def test_sums_are_exact_and_the_status_is_the_programs(tmp_path: Path) -> None:
     assert 40_000_000 <= found.written_bytes < 40_100_000
     assert 40_000_000 <= found.read_bytes < 41_000_000
     assert found.cpu_seconds > 0
-    assert sum(one.seconds for one in found.phases) == pytest.approx(found.seconds, abs=0.01)
+    assert sum(phase.seconds for phase in found.phases) == pytest.approx(found.seconds, abs=0.01)
 
 
 def test_page_faults_are_those_of_the_program_and_its_children(tmp_path: Path) -> None:

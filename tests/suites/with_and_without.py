@@ -33,8 +33,8 @@ def mount(directory: Path, options: str) -> tuple[Path, list[Path]]:
     """A union below `directory`, which others may enter, and its branches."""
     directory.chmod(0o755)
     union, branches = directory / "union", [directory / f"b{number + 1}" for number in range(BRANCHES)]
-    for one in (union, *branches):
-        one.mkdir(mode=0o755)
+    for branch in (union, *branches):
+        branch.mkdir(mode=0o755)
     listed = ":".join(map(str, branches))
     command = ["mergerfs", "-o", f"allow_other,use_ino,minfreespace=0,{options}", listed, str(union)]
     subprocess.run(command, check=True, timeout=60)

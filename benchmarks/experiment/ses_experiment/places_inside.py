@@ -44,7 +44,7 @@ def directories(rates: Sequence[float], megabytes: int, remote: int) -> list[str
     mounts = [WORK / f"nfs{number}" for number in range(1, remote + 1)]
     for number, (disk, folder) in enumerate(zip(far, mounts, strict=True), 1):
         nfs.mount(disk.name, number, folder)
-    return [str(one) for one in (*local, *mounts)]
+    return [str(mount) for mount in (*local, *mounts)]
 
 
 def _slow_disk(name: str, rate: float, megabytes: int, throttle: Throttle) -> Path:

@@ -30,7 +30,10 @@ def begin(folder: Path, rates: Mapping[str, float]) -> None:
     etc, port = folder / "etc", 7461
     socket.sethostname("localhost")
     tool(
-        str(_PROGRAMS / "ses"), "init", str(etc), *(word for one in rates for word in ("--directories", one))
+        str(_PROGRAMS / "ses"),
+        "init",
+        str(etc),
+        *(word for entry in rates for word in ("--directories", entry)),
     )
     site = etc / "qstorman/site.ttl"
     described = site.read_text("utf-8")
@@ -57,4 +60,4 @@ def _sees_all(client: ServiceClient, count: int) -> bool:
         elements = client.elements().elements
     except SesError:
         return False
-    return [one.observed for one in elements] == ["ok"] * count
+    return [element.observed for element in elements] == ["ok"] * count

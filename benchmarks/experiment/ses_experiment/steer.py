@@ -106,7 +106,7 @@ def reached(rounds: Sequence[Round], client: str) -> Reached:
     """Return what steering reached for a kind of client."""
 
     def mean(of: str, arm: str) -> float:
-        return fmean(one.seconds for one in rounds if (one.client, one.arm) == (of, arm))
+        return fmean(entry.seconds for entry in rounds if (entry.client, entry.arm) == (of, arm))
 
     plain, steered = mean(client, PLAIN), mean(client, STEERED)
     here, library = mean("daemon", PLAIN), mean("daemon", LIBRARY)

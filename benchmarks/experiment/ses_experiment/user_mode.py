@@ -93,7 +93,7 @@ def load_modules(*names: str) -> None:
     folder, library = _MODULES / os.uname().release, ctypes.CDLL(None, use_errno=True)
     lines = (line.partition(":") for line in (folder / "modules.dep").read_text("ascii").splitlines())
     needs = {Path(name).stem: [*reversed(before.split()), name] for name, _, before in lines}
-    for name in (one for asked in names for one in needs[asked]):
+    for name in (need for asked in names for need in needs[asked]):
         with (folder / name).open("rb") as module:
             failed = library.syscall(_FINIT_MODULE, module.fileno(), b"", 0)
         if failed and (error := ctypes.get_errno()) != 17:  # EEXIST: it is loaded

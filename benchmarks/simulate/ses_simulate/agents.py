@@ -124,9 +124,9 @@ class _Site:
         self.planned: list[tuple[float, int, int, _Next]] = []
         pace, within = pace_for(loss.use, loss.agents), return_within(loss.agents)
         self.agents = [_Agent(number, pace, within) for number in range(loss.agents)]
-        for one in self.agents:
-            self.plan(one, chance.uniform(0, pace), _Next.WORD)
-            self.plan(one, chance.uniform(0, self.look_pause(pace)), _Next.LOOK)
+        for agent in self.agents:
+            self.plan(agent, chance.uniform(0, pace), _Next.WORD)
+            self.plan(agent, chance.uniform(0, self.look_pause(pace)), _Next.LOOK)
 
     def play(self) -> Return:
         """Go on until all are back."""

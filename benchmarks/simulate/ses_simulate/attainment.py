@@ -58,5 +58,5 @@ class Attained:
 
 
 def _part(reached: Iterable[float], least: float = 1.0) -> float:
-    found = [one >= least * _ROUNDED for one in reached]
+    found = [entry >= least * _ROUNDED for entry in reached]
     return sum(found) / len(found)

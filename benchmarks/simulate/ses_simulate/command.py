@@ -37,7 +37,7 @@ class _Listing(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each."""
         super().format_epilog(ctx, formatter)
-        hard = {name: one.says for name, one in SCENARIOS.items()}
+        hard = {name: entry.says for name, entry in SCENARIOS.items()}
         for title, says in (
             ("Scenarios", BACKGROUNDS_SAY if self.name == "table1" else hard),
             ("Rules (--policy)", SAYS),

@@ -63,7 +63,7 @@ def disturb(engine: Engine, scenario: Scenario, world: World, servers: list[Serv
         for number in rng.sample(range(len(servers)), round(scenario.flapping * len(servers))):
             begin = rng.uniform(0.0, 4 * scenario.flap_seconds)
             engine.at(begin, partial(_flap, engine, servers[number], scenario, True))
-    able = sum(one.device.write_rate * one.device.health for one in servers)
+    able = sum(entry.device.write_rate * entry.device.health for entry in servers)
     if not scenario.link:
         return able
     machines: dict[int, list[Server]] = {}
@@ -71,7 +71,7 @@ def disturb(engine: Engine, scenario: Scenario, world: World, servers: list[Serv
         machines.setdefault(server.device.group, []).append(server)
     able = 0.0
     for group, members in machines.items():
-        rates = sum(one.device.write_rate * one.device.health for one in members)
+        rates = sum(member.device.write_rate * member.device.health for member in members)
         if _is_linked(scenario, group):
             Link(engine, scenario.link, members)
             rates = min(rates, scenario.link)

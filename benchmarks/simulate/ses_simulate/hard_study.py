@@ -16,7 +16,7 @@ from ses_simulate.statistics import interval
 from ses_simulate.table1_study import BASELINES, REFERENCE
 
 HARD_BASELINES = (*BASELINES, "least-open")
-ATTAINED = tuple(one.name for one in fields(Attainment))
+ATTAINED = tuple(field.name for field in fields(Attainment))
 
 
 def hard(
@@ -49,10 +49,10 @@ def hard(
 
     def times(scenario: str, policy: str) -> list[float]:
         by = SCENARIOS[scenario].judged
-        return [one.judged("mean" if by == "room" else by) for one in found(scenario, policy)]
+        return [entry.judged("mean" if by == "room" else by) for entry in found(scenario, policy)]
 
     def mean(scenario: str, policy: str, name: str) -> float | None:
-        value = interval([attrgetter(name)(one) for one in found(scenario, policy)]).mean
+        value = interval([attrgetter(name)(entry) for entry in found(scenario, policy)]).mean
         return value if math.isfinite(value) else None
 
     return [

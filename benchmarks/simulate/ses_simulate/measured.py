@@ -151,13 +151,13 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
         """Return by how much fewer requirements are met with a term changed, where the family has any."""
         if not _asks(family):
             return ""
-        lost = [one - other for one, other in zip(met(family, OURS), met(family, rule), strict=True)]
+        lost = [entry - other for entry, other in zip(met(family, OURS), met(family, rule), strict=True)]
         return f", {_text(interval(lost))} points fewer met"
 
     def more(family: str, rule: str, than: str) -> Interval:
         return interval([
-            100 * (one / other - 1)
-            for one, other in zip(values(family, rule), values(family, than), strict=True)
+            100 * (entry / other - 1)
+            for entry, other in zip(values(family, rule), values(family, than), strict=True)
         ])  # fmt: skip
 
     lines = [HEAD.format(seeds=seeds), f"Digest of what decides: `{digest()}`.", "", "## By family", ""]
@@ -166,7 +166,7 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
     lines += ["| family | the rule | round robin | least-open | at random |", "|---|---|---|---|---|"]
     for name in filter(_asks, FAMILIES):
         parts = (interval(met(name, rule)) for rule in (OURS, *BASELINES))
-        lines.append(f"| `{name}` | " + " | ".join(_text(one, sign="") for one in parts) + " |")
+        lines.append(f"| `{name}` | " + " | ".join(_text(entry, sign="") for entry in parts) + " |")
     lines += ["", "## Half supported", ""]
     lines += ["Table 1: how much less time supported users take than the others of the same run.", ""]
     lines += ["| background, users | others at random, % | others in turn, % |", "|---|---|---|"]
@@ -187,7 +187,7 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
             else _text(more(family, variant, OURS)) + fewer(family, variant)
             for family in families
         )
-        named = "; ".join(f"`{family}` {one}" for family, one in zip(families, texts, strict=True))
+        named = "; ".join(f"`{family}` {entry}" for family, entry in zip(families, texts, strict=True))
         part = "without" if variant.startswith("no-") else "instead"
         lines.append(f"| {part}: {WORDS[variant]} (`{variant}`) | {named} |")
     return "\n".join(lines) + "\n"

@@ -163,7 +163,7 @@ class Monitor:
             for old, new in zip(before, means, strict=True)
         ]
         weight = max(self._weight, 1e-12)
-        return [(one / weight, two / weight, three / weight) for one, two, three in self._means]
+        return [(entry / weight, two / weight, three / weight) for entry, two, three in self._means]
 
     def _average(self, now: float, counters: list[tuple[float, float, float]]) -> None:
         """Bring the averages over the long window up to a sample."""

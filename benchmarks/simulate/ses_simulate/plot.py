@@ -32,7 +32,7 @@ def plot(rows: Sequence[Row], file: Path) -> None:
     scenarios = list(dict.fromkeys(row.scenario for row in shown))
     across = min(3, len(scenarios))
     down = math.ceil(len(scenarios) / across)
-    tall = 1.2 + 0.3 * max(sum(row.scenario == one for row in shown) for one in scenarios)
+    tall = 1.2 + 0.3 * max(sum(row.scenario == scenario for row in shown) for scenario in scenarios)
     figure, axes = pyplot.subplots(down, across, figsize=(5 * across, tall * down), squeeze=False)
     for place, axis in enumerate(axes.flat):
         if place >= len(scenarios):

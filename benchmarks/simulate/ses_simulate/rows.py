@@ -56,14 +56,14 @@ class Row:
         An end that one seed alone cannot tell is ``null``.
         """
         told: dict[str, Any] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for field in fields(self):
+            value = getattr(self, field.name)
             if not isinstance(value, Interval):
-                told[one.name] = value
+                told[field.name] = value
                 continue
-            prefix = "" if one.name == "gain" else "slowdown_"
+            prefix = "" if field.name == "gain" else "slowdown_"
             told |= {
-                one.name: value.mean,
+                field.name: value.mean,
                 f"{prefix}low": _known(value.low),
                 f"{prefix}high": _known(value.high),
             }
@@ -81,4 +81,4 @@ def gain(times: Sequence[float], baseline: Sequence[float]) -> Interval:
 
 def ratio(times: Sequence[float], best: Sequence[float]) -> Interval:
     """Return how many times the best one's time was needed, seed by seed."""
-    return interval([time / one for time, one in zip(times, best, strict=True)])
+    return interval([time / entry for time, entry in zip(times, best, strict=True)])

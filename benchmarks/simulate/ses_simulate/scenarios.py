@@ -8,7 +8,7 @@ from ses_simulate.cases import bursts, hard, needs, sites, skew, space, wrong
 from ses_simulate.cases.scenario import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
-    one.name: one
+    entry.name: entry
     for group in (hard.CASES, wrong.CASES, bursts.CASES, sites.CASES, space.CASES, needs.CASES, skew.CASES)
-    for one in group
+    for entry in group
 }

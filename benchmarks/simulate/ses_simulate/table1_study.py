@@ -36,10 +36,10 @@ def table1(
     needed: dict[Run, None] = {}
     for scenario, count, policy in cells:
         for baseline in BASELINES:
-            for one in (policy, REFERENCE):
-                needed.update(dict.fromkeys(_half(scenario, count, one, baseline, seeds)))
-        for one in (policy, REFERENCE, *BASELINES):
-            needed.update(dict.fromkeys(_all(scenario, count, one, seeds)))
+            for entry in (policy, REFERENCE):
+                needed.update(dict.fromkeys(_half(scenario, count, entry, baseline, seeds)))
+        for entry in (policy, REFERENCE, *BASELINES):
+            needed.update(dict.fromkeys(_all(scenario, count, entry, seeds)))
     done = run_all(simulate, list(needed), jobs, progress)
 
     def rows() -> Iterator[Row]:
@@ -49,9 +49,9 @@ def table1(
                 best = [done[run] for run in _half(scenario, count, REFERENCE, baseline, seeds)]
                 yield _row(
                     (scenario, count, policy, baseline, "half"),
-                    _by_seed(scenario, [one.supported for one in halves]),
-                    _by_seed(scenario, [one.others for one in halves]),
-                    _by_seed(scenario, [one.supported for one in best]),
+                    _by_seed(scenario, [half.supported for half in halves]),
+                    _by_seed(scenario, [half.others for half in halves]),
+                    _by_seed(scenario, [entry.supported for entry in best]),
                 )
                 yield _row(
                     (scenario, count, policy, baseline, "all"),

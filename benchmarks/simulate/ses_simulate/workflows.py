@@ -73,12 +73,12 @@ def _images(task: _Make, images: int) -> None:
     """Montage: images are projected, compared in pairs, corrected, and added."""
     projected = [task(10.0, [1.0, 1.0], []) for _ in range(images)]
     compared = [
-        task(1.0, [0.01], [projected[one], projected[(one + step) % images]])
-        for one in range(images)
+        task(1.0, [0.01], [projected[index], projected[(index + step) % images]])
+        for index in range(images)
         for step in (1, 2)
     ]
     model = task(2.0, [0.01], compared)
-    corrected = [task(1.0, [1.0, 1.0], [one, model]) for one in projected]
+    corrected = [task(1.0, [1.0, 1.0], [entry, model]) for entry in projected]
     task(5.0, [0.5 * images, 0.5 * images], corrected)
 
 
@@ -95,10 +95,10 @@ class _Make:
         task = _Task(compute * scatter(), [size * GB * scatter() for size in writes], list(reads))
         task.missing = len(task.reads)
         moved = sum(task.writes)
-        for one in task.reads:
-            one.readers.append(task)
-            moved += sum(one.writes)
-        ready = max((one.earliest for one in task.reads), default=0.0)
+        for read in task.reads:
+            read.readers.append(task)
+            moved += sum(read.writes)
+        ready = max((read.earliest for read in task.reads), default=0.0)
         task.earliest = ready + task.compute + moved / RATE
         self.tasks.append(task)
         return task
@@ -137,7 +137,7 @@ class Workflows:
         self._files = 0
         self._running = 0
         self._slowdowns: list[float] = []
-        able = scenario.rho * sum(one.device.write_rate * one.device.health for one in servers)
+        able = scenario.rho * sum(server.device.write_rate * server.device.health for server in servers)
         begin, number = 0.0, 0
         while self._files < scenario.files:
             make = _Make(random)
@@ -167,7 +167,7 @@ class Workflows:
                 if not self._running:
                     self._finish(self._slowdowns)
 
-        for task in [one for one in tasks if not one.missing]:
+        for task in [entry for entry in tasks if not entry.missing]:
             self._queue(task, user, done, now)
 
     def _queue(self, task: _Task, user: str, done: Callable[[_Task, float], object], now: float) -> None:
@@ -180,7 +180,7 @@ class Workflows:
     def _run(
         self, task: _Task, user: str, done: Callable[[_Task, float], object], now: float, node: int
     ) -> None:
-        inputs = [place for one in task.reads for place in one.places]
+        inputs = [place for read in task.reads for place in read.places]
         outputs = list(task.writes)
 
         def read(then: float) -> None:

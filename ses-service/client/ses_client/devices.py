@@ -98,7 +98,7 @@ def parse_mountstats(text: str, mounts: Iterable[Mount] = ()) -> dict[str, Serve
     ``mounts`` say which of them are one file system of the server: the kernel counts these as one, and shows
     that at each.
     """
-    device = {one.point: one.device for one in mounts}
+    device = {mount.point: mount.device for mount in mounts}
     counted: dict[tuple[str, str], Served] = {}
     key = None
     for line in text.splitlines():

@@ -168,7 +168,7 @@ def file_system_at(path: Path | str) -> str:
 
 def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:
     """Return its type, and what stays when it is mounted again, or where it is mounted; empty: not known."""
-    here = next((one for one in parse_mounts(mountinfo) if one.number == mount), None)
+    here = next((entry for entry in parse_mounts(mountinfo) if entry.number == mount), None)
     if here is None:
         return ""
     detail = here.source if _is_remote(f" {here.source}") and here.point != "/" else here.point

@@ -128,7 +128,7 @@ def _must_have_directories(now: Runtime, name: str) -> None:
     system = systems.get(name)
     if system is not None and system.backend == OF_DIRECTORIES:
         return
-    having = ", ".join(sorted(one for one, its in systems.items() if its.backend == OF_DIRECTORIES))
+    having = ", ".join(sorted(entry for entry, its in systems.items() if its.backend == OF_DIRECTORIES))
     what = "has no directories to give" if system else "is not described"
     message = f"storage system {name!r} {what}; those that have: {having or 'none'}"
     raise InvalidProblem([{"location": "json.storage_system", "message": message}])

@@ -117,7 +117,9 @@ class NothingFitsProblem(Problem):
     status, slug = 409, "nothing-fits"
 
     def __init__(self, system: str, refused: Sequence[Mapping[str, Any]]) -> None:
-        why = "; ".join(f"{one['element']}: {one['detail'].rstrip('.')}" for one in refused[:_PLACES_NAMED])
+        why = "; ".join(
+            f"{entry['element']}: {entry['detail'].rstrip('.')}" for entry in refused[:_PLACES_NAMED]
+        )
         more = len(refused) - _PLACES_NAMED
         super().__init__(
             f"No directory of {system} fits. {why}" + (f"; and {more} more." if more > 0 else "."),

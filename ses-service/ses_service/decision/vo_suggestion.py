@@ -45,14 +45,18 @@ def stated(vo: str, homes: Mapping[str, str], sets: SetIndex, now: float) -> dic
         if level not in (Level.USER, Level.APPLICATION) or homes.get(user) != vo:
             continue
         profiled = of_set.profile.requirements if of_set.profile else ()
-        own = {one.kind: one for one in (*profiled, *of_set.requirements) if one.applies(now)}
-        for kind, one in own.items():
+        own = {
+            requirement.kind: requirement
+            for requirement in (*profiled, *of_set.requirements)
+            if requirement.applies(now)
+        }
+        for kind, entry in own.items():
             known = strictest.get((user, kind))
-            if known is None or (one.bound < known.bound) == kind.at_most:
-                strictest[user, kind] = one
+            if known is None or (entry.bound < known.bound) == kind.at_most:
+                strictest[user, kind] = entry
     members: dict[str, list[Requirement]] = {}
-    for (user, _), one in strictest.items():
-        members.setdefault(user, []).append(one)
+    for (user, _), entry in strictest.items():
+        members.setdefault(user, []).append(entry)
     return members
 
 
@@ -60,8 +64,8 @@ def suggest(members: Mapping[str, list[Requirement]], files: Iterable[File]) -> 
     """Return each kind that members state, in the order of kinds, with what is proposed."""
     by_kind: dict[Kind, list[Requirement]] = {}
     for requirements in members.values():
-        for one in requirements:
-            by_kind.setdefault(one.kind, []).append(one)
+        for requirement in requirements:
+            by_kind.setdefault(requirement.kind, []).append(requirement)
     got: dict[str | None, list[float]] = {}
     for file in files:
         if file.achieved is not None and file.verdict not in (None, Verdict.CANNOT_SAY):
@@ -71,13 +75,13 @@ def suggest(members: Mapping[str, list[Requirement]], files: Iterable[File]) -> 
 
 
 def _suggested(kind: Kind, wanted: list[Requirement], got: list[float], enough: float) -> Suggested:
-    bounds = [one.bound for one in wanted]
+    bounds = [entry.bound for entry in wanted]
     middle = _middle(bounds)
     received = _middle(got) if got else None
     given = middle if received is None else received
     bound = max(middle, given) if kind.at_most else min(middle, given)
-    unit = next((one.unit for one in wanted if one.bound == middle), "")
-    proposed = Requirement(kind, bound, _middle(one.weight for one in wanted), unit=unit)
+    unit = next((entry.unit for entry in wanted if entry.bound == middle), "")
+    proposed = Requirement(kind, bound, _middle(entry.weight for entry in wanted), unit=unit)
     return Suggested(
         kind, proposed if len(bounds) >= enough else None, len(bounds), min(bounds), middle, max(bounds),
         received, len(got),

@@ -72,8 +72,8 @@ class Ledger(_state.Ledger):
         rows = table.device.astype(np.uint32), table.room.astype(np.uint32)
         self.counter.bind(*rows, [element.id for element in table.elements], self.counts.counted)
         self._count_again()
-        for one in self.of_peers.counted():
-            self.counter.count(one.elements, 1.0, one.expected_bytes or 0.0)
+        for entry in self.of_peers.counted():
+            self.counter.count(entry.elements, 1.0, entry.expected_bytes or 0.0)
         for element in self.readers.elements():
             self.counter.count((element,), 1.0, 0.0)
         self.observe(sampled_at, now)
@@ -171,7 +171,7 @@ class Ledger(_state.Ledger):
             for placement_id in sorted(self.nodes.doubted.pop(name, ()))
             if (one := self.find(placement_id)) is not None and one.state is PlacementState.OPEN
         ]
-        if unconfirmed := {one.placement_id for one in doubted if places.is_unconfirmed(one)}:
+        if unconfirmed := {entry.placement_id for entry in doubted if places.is_unconfirmed(entry)}:
             self.nodes.doubted[name] = unconfirmed
         return doubted
 

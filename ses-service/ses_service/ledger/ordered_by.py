@@ -42,8 +42,8 @@ class Compared:
 def in_words(by: Sequence[int], many: Sequence[Compared]) -> list[tuple[str, str]]:
     """Return the name of what puts each after the one before it, and the same in words."""
     return [
-        (NAMES[number], after(NAMES[number], one, before)) if 0 < number < len(NAMES) else ("", "")
-        for number, one, before in zip(by, many, [*many[:1], *many], strict=False)
+        (NAMES[number], after(NAMES[number], entry, before)) if 0 < number < len(NAMES) else ("", "")
+        for number, entry, before in zip(by, many, [*many[:1], *many], strict=False)
     ]
 
 

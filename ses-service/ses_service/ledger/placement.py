@@ -234,4 +234,4 @@ _HELD = attrgetter(*(field.name for field in fields(Held)))
 _CLASSES = (
     Achieved, Cause, Doubt, EndReason, FileVerdict, KindVerdict, PlacementState, Prediction, Subject, Verdict,
 )  # fmt: skip
-_state.use_classes({one.__name__: one for one in _CLASSES} | {"held_text": _held_text})
+_state.use_classes({entry.__name__: entry for entry in _CLASSES} | {"held_text": _held_text})

@@ -70,7 +70,11 @@ def renewed(place: Placement, now: float) -> Placement:
 
 def newest_lease(placements: Iterable[Placement]) -> float:
     """Return when the last lease of a place ends, as far as one does: some time after the service's end."""
-    leases = (one.lease_until for one in placements if one.held is not None and one.held.until is None)
+    leases = (
+        placement.lease_until
+        for placement in placements
+        if placement.held is not None and placement.held.until is None
+    )
     return max((lease for lease in leases if math.isfinite(lease)), default=0.0)
 
 

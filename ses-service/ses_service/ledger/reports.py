@@ -79,5 +79,8 @@ class Ended:
 
 
 _state.use_classes(
-    {one.__name__: one for one in (LedgerError, UnknownPlacementError, PlacementEndedError, NotYoursError)}
+    {
+        entry.__name__: entry
+        for entry in (LedgerError, UnknownPlacementError, PlacementEndedError, NotYoursError)
+    }
 )

@@ -246,7 +246,7 @@ def observation_table(
     for shared in table.shared:
         seen_there = [(row, one) for row in shared if (one := rows[row]) and one.state == "ok"]
         for row in shared:
-            known = next((one for other, one in seen_there if table.room[other] == table.room[row]), None)
+            known = next((entry for other, entry in seen_there if table.room[other] == table.room[row]), None)
             if rows[row] is None and known is not None:  # what may be created is the other union's word
                 name = table.elements[row].id
                 rows[row] = replace(known, element=name, read_only=False, no_create=False)

@@ -46,7 +46,9 @@ def make_certificates(
 
 def end_of(certificate: Path) -> datetime.datetime:
     """Return when the first of the certificates in a file ends.  Raises OSError and ValueError."""
-    return min(one.not_valid_after_utc for one in x509.load_pem_x509_certificates(certificate.read_bytes()))
+    return min(
+        entry.not_valid_after_utc for entry in x509.load_pem_x509_certificates(certificate.read_bytes())
+    )
 
 
 def key_of(certificate: Path) -> Path:

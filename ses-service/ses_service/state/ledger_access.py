@@ -84,12 +84,12 @@ class LedgerAccess:
         with self._learning:
             while True:
                 learned: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
-                for one, size, is_known in self._ledger.take_sizes(_LEARNED_AT_ONCE):
-                    user, application = one.subject.user, one.subject.application
-                    keys = keys_of(user, application, one.path)
-                    if one.held is not None:
+                for entry, size, is_known in self._ledger.take_sizes(_LEARNED_AT_ONCE):
+                    user, application = entry.subject.user, entry.subject.application
+                    keys = keys_of(user, application, entry.path)
+                    if entry.held is not None:
                         keys = keys_of_place(user, application)
-                    learned.append((keys, size, is_known, one.ended_at))
+                    learned.append((keys, size, is_known, entry.ended_at))
                 if not learned:
                     return
                 with self._sizes_lock:
@@ -248,7 +248,7 @@ class LedgerAccess:
         """
         with self._lock:
             now = self._clock()
-            waited_for = return_within(len({one.subject.node for one in placements}))
+            waited_for = return_within(len({entry.subject.node for entry in placements}))
             newest = places.newest_lease(placements)
             for placement in placements:
                 if self._ledger.find(placement.placement_id) is None:

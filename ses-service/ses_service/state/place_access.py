@@ -112,7 +112,7 @@ def _best(decision: Decision) -> Candidate | None:
     first = next(iter(decision.candidates), None)
     if decision.expected_bytes is None:
         return first
-    return next((one for one in decision.candidates if one.free is not None), first)
+    return next((candidate for candidate in decision.candidates if candidate.free is not None), first)
 
 
 def _place(

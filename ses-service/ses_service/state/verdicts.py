@@ -54,8 +54,8 @@ class Verdicts:
         with self._running:
             while self._ledger.count_to_judge():
                 with self._lock:
-                    for one in _state.judge(self._ledger, self._history, _AT_ONCE):
-                        self._count(*one)
+                    for entry in _state.judge(self._ledger, self._history, _AT_ONCE):
+                        self._count(*entry)
 
     def totals(self) -> VerdictTotals:
         """Return what was counted."""

@@ -34,7 +34,7 @@ def texts(
     others that are to be reported.
     """
     of_nodes: dict[str, list[tuple[int, str]]] = {node: [] for node in announcements}
-    for placement in (one for _, one in changes if one is not None):
+    for placement in (entry for _, entry in changes if entry is not None):
         of_nodes.setdefault(placement.node or "", []).append(_state.notification_of(placement, now))
     pieces = [
         piece

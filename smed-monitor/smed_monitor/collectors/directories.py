@@ -86,19 +86,19 @@ class DirectoriesSource(Source):
 
     def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         proc = self._root / "proc/self"
-        mounts = {one.number: one for one in parse_mounts((proc / "mountinfo").read_bytes())}
+        mounts = {entry.number: entry for entry in parse_mounts((proc / "mountinfo").read_bytes())}
         servers: Mapping[str, Served] | None = None
-        for one in facts.values():
-            if "error" in one:
+        for fact in facts.values():
+            if "error" in fact:
                 continue
-            mount = mounts.get(one["mount"])
-            device = device_of(mount, file_system_of(mount, one["number"]), self._root / "sys")
-            one |= {"device": device, **counters_of(self._root / "sys", device)}
+            mount = mounts.get(fact["mount"])
+            device = device_of(mount, file_system_of(mount, fact["number"]), self._root / "sys")
+            fact |= {"device": device, **counters_of(self._root / "sys", device)}
             if device.startswith(NFS):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")
                     servers = parse_mountstats(text, mounts.values())
-                one["served"] = asdict(servers.get(device.removeprefix(NFS), Served()))
+                fact["served"] = asdict(servers.get(device.removeprefix(NFS), Served()))
         return facts
 
 

@@ -40,7 +40,7 @@ def test_a_program_is_put_onto_its_nodes_where_it_serves_until_it_is_removed(
     nodes = ("--node", "127.0.0.1", "--node", "127.0.0.2")
     done = ses("deploy", "chained", str(CHAINED), *nodes, "--to", str(store), *rsh, "--json")
     assert done.returncode == 0, done.stderr
-    assert [one["error"] for one in json.loads(done.stdout)["nodes"]] == ["", ""]
+    assert [node["error"] for node in json.loads(done.stdout)["nodes"]] == ["", ""]
     assert (tmp_path / "chained.nodes").read_text() == (
         f"127.0.0.1 {store}/chained\n127.0.0.2 {store}/chained\n"
     )

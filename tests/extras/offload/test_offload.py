@@ -144,8 +144,8 @@ def ssh(sshd: Sshd, prefix: Path) -> str:
     shutil.copytree(folder, mine)
     config = mine / "config"
     config.write_text(config.read_text().replace(str(folder), str(mine)) + "  User root\n")
-    for one in (mine, *mine.iterdir()):
-        os.chown(one, PLAIN, PLAIN)
+    for path in (mine, *mine.iterdir()):
+        os.chown(path, PLAIN, PLAIN)
     return f"ssh -F {config}"
 
 
@@ -204,7 +204,7 @@ def test_an_inverted_index_is_that_of_a_local_run(prefix: Path) -> None:
     assert there.stdout.splitlines() == sorted(expected)
     told = json.loads(there.stderr)
     assert told["cpu_seconds"] > 0
-    assert told["sent"] + told["received"] < sum(one.stat().st_size for one in documents.iterdir()) / 30
+    assert told["sent"] + told["received"] < sum(path.stat().st_size for path in documents.iterdir()) / 30
 
 
 COLUMNS = 100

@@ -340,9 +340,9 @@ def test_a_core_of_its_own_is_polled_and_kept_to(node: Node) -> None:
     node.sample("--fabric", "shm")
     mirror = node.mirror("--one-sided", "--always", "--core", str(core))
     wait_until(lambda: node.way() == ONE_SIDED, "it is read")
-    threads = [int(one.name) for one in Path(f"/proc/{mirror.pid}/task").iterdir()]
+    threads = [int(path.name) for path in Path(f"/proc/{mirror.pid}/task").iterdir()]
     assert len(threads) >= 2
-    assert {frozenset(os.sched_getaffinity(one)) for one in threads} == {frozenset({core})}
+    assert {frozenset(os.sched_getaffinity(thread)) for thread in threads} == {frozenset({core})}
     assert slept_times(node, mirror.pid) < 20
 
 

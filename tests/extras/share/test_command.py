@@ -28,7 +28,7 @@ def ses() -> Callable[..., Result]:
 
 def opened_of(name: str) -> int:
     """How often it is open now: who else lists regions opens each for a moment."""
-    return next(one.opened for one in regions() if one.name == name)
+    return next(region.opened for region in regions() if region.name == name)
 
 
 def wait_until_closed(name: str) -> None:

@@ -38,4 +38,4 @@ def test_example_does_what_its_head_says(
         output, errors = running.communicate(timeout=120)
     assert running.returncode == 0, errors
     assert re.search(rf"^{line}$", output, re.MULTILINE)
-    assert f"{example}-{running.pid}" not in {one.name for one in regions()}, "it removes its region"
+    assert f"{example}-{running.pid}" not in {region.name for region in regions()}, "it removes its region"

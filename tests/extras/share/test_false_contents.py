@@ -49,7 +49,7 @@ def test_item_with_an_odd_name_is_not_listed(region: Region) -> None:
     region.alloc("first", 64)
     region.alloc("second", 64)
     memory_of(region)[FIRST_RECORD_NAME : FIRST_RECORD_NAME + 6] = b"\xff\x1b[2J\0"
-    assert [one.name for one in region.items()] == ["second"]
+    assert [item.name for item in region.items()] == ["second"]
 
 
 def test_listing_waits_for_nobody_who_makes_a_region(name: str) -> None:

@@ -41,7 +41,7 @@ def test_process_without_address_space_is_told_so_and_leaves_nothing(name: str) 
         child.join(60)
         Region.remove(name)
     assert child.exitcode == 0
-    assert f"{name}-own" not in {one.name for one in regions()}
+    assert f"{name}-own" not in {region.name for region in regions()}
 
 
 @as_root

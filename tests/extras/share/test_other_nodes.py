@@ -242,9 +242,9 @@ def is_alive(region: Region) -> bool:
 def ports_of(process: int) -> set[int]:
     """The TCP ports where a process listens."""
     sockets = set()
-    for one in Path(f"/proc/{process}/fd").iterdir():
+    for path in Path(f"/proc/{process}/fd").iterdir():
         with contextlib.suppress(OSError):
-            sockets.add(str(one.readlink()))
+            sockets.add(str(path.readlink()))
     rows = [line.split() for line in Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]]
     listening = "0A"
     return {

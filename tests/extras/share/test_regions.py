@@ -62,7 +62,7 @@ def test_same_name_of_another_user_is_another_region(name: str) -> None:
             Region.open(name)
         with Region.create(name) as mine, Region.open(f"nobody:{name}") as theirs:
             assert (mine.facts().owner, theirs.facts().owner) == (0, NOBODY)
-            assert {one.owner for one in regions() if one.name == name} == {0, NOBODY}
+            assert {region.owner for region in regions() if region.name == name} == {0, NOBODY}
         Region.remove(name)
         with pytest.raises(PermissionError):
             Region.create(f"nobody:{name}")
@@ -162,7 +162,7 @@ def test_odd_names_are_refused(bad: str) -> None:
 def test_odd_options_are_refused_and_nothing_is_left(name: str, options: dict[str, int]) -> None:
     with refused(errno.EINVAL):
         Region.create(name, **options)
-    assert name not in {one.name for one in regions()}
+    assert name not in {region.name for region in regions()}
 
 
 def test_processes_of_another_pid_namespace_are_refused(region: Region) -> None:

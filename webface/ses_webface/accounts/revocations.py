@@ -34,16 +34,16 @@ class RevocationService:
             pending = session.execute(select(Revocation.id, Revocation.name)).all()
         wanted = {user for _id, user in pending if name in (None, user)}
         failed: SesError | None = None
-        for one in sorted(wanted):
+        for entry in sorted(wanted):
             try:
-                self._selection.acting(one).revoke_tokens()
+                self._selection.acting(entry).revoke_tokens()
             except UnreachableError:
                 raise
             except SesError as error:  # of this one: the others' end all the same
                 failed = error
                 continue
             with self._database.session() as session:
-                done = [user for user, whose in pending if whose == one]
+                done = [user for user, whose in pending if whose == entry]
                 session.execute(delete(Revocation).where(Revocation.id.in_(done)))
         if failed is not None:
             raise failed

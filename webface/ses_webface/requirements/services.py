@@ -87,8 +87,10 @@ def may_read(service: ServiceClient, person: Person, level: str, name: str) -> b
 def suggested(service: ServiceClient, vo: str) -> tuple[Requirement, ...]:
     """Return what is proposed for a VO, beside what it requires of other kinds; () for nothing."""
     answer = service.suggested_for_vo(vo)
-    proposed = {one.kind: one.proposed for one in answer.suggested if one.proposed is not None}
-    kept = tuple(one for one in answer.stored.requirements if one.kind not in proposed)
+    proposed = {entry.kind: entry.proposed for entry in answer.suggested if entry.proposed is not None}
+    kept = tuple(
+        requirement for requirement in answer.stored.requirements if requirement.kind not in proposed
+    )
     return (*kept, *proposed.values()) if proposed else ()
 
 

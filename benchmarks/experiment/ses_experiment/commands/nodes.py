@@ -42,7 +42,7 @@ def nodes(as_json: bool, **settings: Any) -> None:
     """
     plan = experiment.Plan(**settings)
     rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
-    took = {(one.number, one.arm): fmean(one.seconds) for one in rounds}
+    took = {(entry.number, entry.arm): fmean(entry.seconds) for entry in rounds}
     numbers = range(1, plan.rounds + 1)
     saved = {
         arm: interval([1 - took[at, RANKED] / took[at, arm] for at in numbers])
@@ -51,13 +51,13 @@ def nodes(as_json: bool, **settings: Any) -> None:
     }
     if as_json:
         known["saved"] = {arm: ends(gain) for arm, gain in saved.items()}
-        print_json({**known, "rounds": [asdict(one) for one in rounds]})
+        print_json({**known, "rounds": [asdict(entry) for entry in rounds]})
         return
     rows = []
     for arm in ARMS:
-        mine = [one for one in rounds if one.arm == arm]
-        avoided = sum(one.avoided for one in mine)
-        took_here = number(fmean(took[one.number, arm] for one in mine))
+        mine = [entry for entry in rounds if entry.arm == arm]
+        avoided = sum(entry.avoided for entry in mine)
+        took_here = number(fmean(took[entry.number, arm] for entry in mine))
         gain = "-" if arm == RANKED else percent(saved[arm])
         rows.append([arm, took_here, f"{avoided} of {plan.rounds * plan.jobs}", gain])
     table(console(), ("nodes", ">seconds", ">jobs away from others", ">ranked saves %"), rows)

@@ -102,8 +102,12 @@ def papers(short: bool, directory: Path, as_json: bool) -> None:
         print_json(results)
     else:
         rows = [
-            [one.name, one.repeats, "failed" if one.name in failed else str(folder / f"{one.name}.json")]
-            for one in EXPERIMENTS
+            [
+                entry.name,
+                entry.repeats,
+                "failed" if entry.name in failed else str(folder / f"{entry.name}.json"),
+            ]
+            for entry in EXPERIMENTS
         ]
         table(console(), ("experiment", "repeats", "result"), rows)
     if failed:

@@ -48,7 +48,7 @@ def programs(as_json: bool, **settings: Any) -> None:
     """
     plan = experiment.Plan(**settings)
     rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
-    took = {(one.number, one.arm): one.seconds for one in rounds}
+    took = {(entry.number, entry.arm): entry.seconds for entry in rounds}
     numbers = range(1, plan.rounds + 1)
     saved = {
         (row.name, arm): interval([1 - took[at, PRODUCT][place] / took[at, arm][place] for at in numbers])
@@ -62,7 +62,7 @@ def programs(as_json: bool, **settings: Any) -> None:
             {"program": name, "baseline": arm, **ends(gain)} for (name, arm), gain in saved.items()
         ]
         print_json(
-            {**known, "programs": [row.name for row in ROWS], "rounds": [asdict(one) for one in rounds]}
+            {**known, "programs": [row.name for row in ROWS], "rounds": [asdict(entry) for entry in rounds]}
         )
         return
     rows = []

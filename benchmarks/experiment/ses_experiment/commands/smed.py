@@ -36,12 +36,12 @@ def smed(as_json: bool, **settings: Any) -> None:
     """
     plan = experiment.Plan(**settings)
     slices, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
-    lost = interval([one.lost for one in slices])
+    lost = interval([entry.lost for entry in slices])
     if as_json:
-        print_json({**known, "lost": ends(lost), "slices": [asdict(one) for one in slices]})
+        print_json({**known, "lost": ends(lost), "slices": [asdict(entry) for entry in slices]})
         return
-    watched, alone = fmean(one.watched for one in slices), fmean(one.alone for one in slices)
+    watched, alone = fmean(entry.watched for entry in slices), fmean(entry.alone for entry in slices)
     line(console(), f"Files a second: {watched:.0f} with the monitor, {alone:.0f} without it.")
     line(console(), f"Lost to the monitor, %: {percent(lost)}")
-    used = fmean(one.processor for one in slices)
+    used = fmean(entry.processor for entry in slices)
     line(console(), f"Exporter and monitor took {100 * used:.1f} % of a processor.")

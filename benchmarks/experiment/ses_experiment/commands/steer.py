@@ -56,10 +56,10 @@ def steer(as_json: bool, **settings: Any) -> None:
     results = [experiment.reached(rounds, client) for client in plan.clients]
     if as_json:
         shares = [asdict(result) for result in results]
-        print_json({**known, "reached": shares, "rounds": [asdict(one) for one in rounds]})
+        print_json({**known, "reached": shares, "rounds": [asdict(entry) for entry in rounds]})
         return
     table(console(), ("who writes", ">union alone s", ">steered s", ">library's gain reached %"), [
-        [one.client, number(one.plain, 2), number(one.steered, 2), number(100 * one.share, 0)]
-        for one in results
+        [result.client, number(result.plain, 2), number(result.steered, 2), number(100 * result.share, 0)]
+        for result in results
     ])  # fmt: skip
     line(console(), f"Programs of this node under the library: {number(results[0].library, 2)} s for a file.")

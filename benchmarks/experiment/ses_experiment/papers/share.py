@@ -100,7 +100,7 @@ def options_of(arm: str, core: int) -> tuple[str, ...]:
 
 def _line(provider: str, arm: str, operation: str, size: int, measured: Sequence[tuple[float, ...]]) -> Line:
     p50, p99, share = (statistics.median(column) for column in zip(*measured, strict=True))
-    between = median_between([one[1] for one in measured])
+    between = median_between([entry[1] for entry in measured])
     return Line(provider, arm, operation, size, p50, p99, between, share)
 
 
@@ -124,8 +124,8 @@ def busy(stand: Nodes, on: set[int] | frozenset[int], count: int) -> Iterator[Ca
             running.append(subprocess.Popen([*stand.nodes[0].inside, "sh", "-c", _FOR_EVER], text=True))
             undo.callback(end, running[-1])
             os.sched_setaffinity(running[-1].pid, on)
-        before, began = sum(_used(one.pid) for one in running), time.monotonic()
-        yield lambda: (sum(_used(one.pid) for one in running) - before) / (time.monotonic() - began)
+        before, began = sum(_used(entry.pid) for entry in running), time.monotonic()
+        yield lambda: (sum(_used(entry.pid) for entry in running) - before) / (time.monotonic() - began)
 
 
 def _used(process: int) -> float:

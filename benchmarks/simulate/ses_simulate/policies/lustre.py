@@ -22,7 +22,7 @@ def interleaved(groups: list[int]) -> list[int]:
     total = len(groups)
     slots: list[int | None] = [None] * total
     for group in dict.fromkeys(groups):
-        members = [element for element, one in enumerate(groups) if one == group]
+        members = [element for element, entry in enumerate(groups) if entry == group]
         for place, element in enumerate(members):
             slot = place * total // len(members)
             while slots[slot % total] is not None:
@@ -139,8 +139,8 @@ class FreeSpace(Policy):
         self._group_penalty[group] = self._group_penalty[group] / 2 + self._group_per_object[group] * len(
             self._group_penalty
         )
-        for one in self._group_penalty:
-            self._group_penalty[one] = max(0.0, self._group_penalty[one] - self._group_per_object[one])
+        for entry in self._group_penalty:
+            self._group_penalty[entry] = max(0.0, self._group_penalty[entry] - self._group_per_object[entry])
         self._penalty = [
             max(0.0, penalty - per) for penalty, per in zip(self._penalty, self._per_object, strict=True)
         ]

@@ -54,7 +54,7 @@ class Hdfs(_Manager):
 
     def _choose(self) -> int:
         most = self._FACTOR * sum(self._open) / len(self._open)
-        return self._random.choice([one for one in self._everywhere if self._open[one] <= most])
+        return self._random.choice([entry for entry in self._everywhere if self._open[entry] <= most])
 
 
 class MythTv(_Manager):
@@ -69,7 +69,7 @@ class JoinIdle(_Manager):
 
     def _choose(self) -> int:
         return self._random.choice(
-            [one for one in self._everywhere if not self._open[one]] or self._everywhere
+            [entry for entry in self._everywhere if not self._open[entry]] or self._everywhere
         )
 
 

@@ -116,7 +116,7 @@ class Ours(_Followed):
         """Return a size that few files exceed, with those that grow as the agents saw them."""
         if now - self._looked >= LOOK_EVERY:
             self._looked = now
-            sizes = (self._written(one) for one in self._growing.values())
+            sizes = (self._written(entry) for entry in self._growing.values())
             self._sizes.grows(self._keys, max(sizes, default=0.0), now)
         return self._sizes.room(self._keys)
 

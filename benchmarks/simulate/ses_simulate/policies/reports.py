@@ -201,7 +201,7 @@ class Reports:
         """Return how many streams of ours a file's program knows of on an element."""
         self.advance(now)
         changes = self.known_differently(file.node, file.user, now)
-        return self.ledger.own[row] + sum(sign * one.streams for one, sign in changes if one.row == row)
+        return self.ledger.own[row] + sum(sign * entry.streams for entry, sign in changes if entry.row == row)
 
     def streams_of(self, node: int) -> int:
         """Return how many streams on all elements are of files of a node, as it knows them."""

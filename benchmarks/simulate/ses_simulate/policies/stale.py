@@ -87,7 +87,9 @@ class Xrootd(_Stale):
     def choose(self, now: float, file: File) -> int:
         """Return the server, which counts as selected."""
         if self._random is not None:
-            return self._random.choices(self._everywhere, [max(1.0, 100.0 - one) for one in self._percent])[0]
+            return self._random.choices(
+                self._everywhere, [max(1.0, 100.0 - entry) for entry in self._percent]
+            )[0]
         most = min(self._percent) + self._FUZZ
         alike = [element for element in self._everywhere if self._percent[element] <= most]
         element = min(alike, key=self._selected.__getitem__)

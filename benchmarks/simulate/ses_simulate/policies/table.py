@@ -316,7 +316,7 @@ class Tables:
         if self._terms.server_rate:
             site["server_rate"] = [device.link_rate for device in devices]
         fastest = site["write_rate"].max()
-        site["kept_for"] = max((one for one in self._world.required if one <= fastest), default=0.0)
+        site["kept_for"] = max((entry for entry in self._world.required if entry <= fastest), default=0.0)
         self._limited = not np.isnan(site["server_rate"]).all()
         self.unseen()
 

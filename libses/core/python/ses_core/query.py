@@ -65,8 +65,8 @@ def need(
     asked["room"] = room
     asked["stripes"] = stripes
     asked["count"] = len(requirements)
-    for place, one in enumerate(requirements):
-        asked["requirements"][0, place] = one
+    for place, entry in enumerate(requirements):
+        asked["requirements"][0, place] = entry
     return asked
 
 

@@ -58,7 +58,7 @@ def place(
         with _of_service(on, needs, amount, streams, mkdir) as given:
             yield given
         return
-    named = [os.fspath(one) for one in among or ()]
+    named = [os.fspath(entry) for entry in among or ()]
     at_best = {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()}
     file = None if ledger is None else Path(ledger)
     held = holder(f"pid:{os.getpid()}", time.time())

@@ -44,7 +44,7 @@ class Places:
     ) -> None:
         from ses.quantities import requirements_in
 
-        self._among = [os.fspath(one) for one in among]
+        self._among = [os.fspath(entry) for entry in among]
         self._requirements = requirements_in([need] if isinstance(need, str) else need)
         self._rates = {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()}
         self._file = None if ledger is None else Path(ledger)

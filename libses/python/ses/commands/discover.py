@@ -142,8 +142,15 @@ def _discover_directories(found: DirectorySet, written: str | None, as_json: boo
     out = console()
     line(out, f"{found.name}, a set of {len(found.directories)} directories")
     rows = [
-        [one.name, one.server, one.device or "-", one.file_system, _gb(one.capacity_bytes), one.directory]
-        for one in found.directories
+        [
+            directory.name,
+            directory.server,
+            directory.device or "-",
+            directory.file_system,
+            _gb(directory.capacity_bytes),
+            directory.directory,
+        ]
+        for directory in found.directories
     ]
     table(out, ("element", "server", "device", "file system", ">capacity GB", "directory"), rows)
 

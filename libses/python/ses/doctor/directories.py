@@ -20,7 +20,7 @@ def check_directories(elements: Sequence[Element]) -> list[Finding]:
     if not described:
         return []
     findings = []
-    for element, seen in zip(described, look_at([one.target for one in described]), strict=True):
+    for element, seen in zip(described, look_at([entry.target for entry in described]), strict=True):
         path, see = element.target, f"See findmnt -T {quote(element.target)}"
         if not seen.path:
             findings.append(fault(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see))

@@ -50,7 +50,9 @@ def _stripes(directory: Path) -> tuple[int, int]:
 def _type_of(directory: Path) -> str:
     device = directory.stat().st_dev
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_bytes())
-    return next((one.type for one in mounts if one.device == f"{os.major(device)}:{os.minor(device)}"), "")
+    return next(
+        (mount.type for mount in mounts if mount.device == f"{os.major(device)}:{os.minor(device)}"), ""
+    )
 
 
 def main() -> None:

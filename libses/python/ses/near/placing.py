@@ -126,8 +126,8 @@ class Site:
             user = Subject(user=self._user)
             ranked = self._client.select_nodes(user, count=1, nodes=named, limit=_NODES).candidates
             self._nodes[named] = tuple(
-                one.node for one in ranked
-                if (one.distance, one.available) == (ranked[0].distance, ranked[0].available)
+                entry.node for entry in ranked
+                if (entry.distance, entry.available) == (ranked[0].distance, ranked[0].available)
             )  # fmt: skip
         if not self._nodes[named]:
             raise NowhereError(f"None of {named} can be used now.")

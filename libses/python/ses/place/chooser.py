@@ -107,8 +107,8 @@ class Chooser:
             else:
                 self._ledger.remove([claim])
             if self._living.pop(claim.id, None):
-                for one in self._counted:
-                    one.remove(claim)
+                for entry in self._counted:
+                    entry.remove(claim)
 
     def _place(self, request: Request) -> Placement:
         refused: dict[str, Directory] = {}
@@ -117,8 +117,8 @@ class Chooser:
                 self._count()
                 if request.after:
                     refused |= self._all_beside(request.after)
-                usable = [one for one in self._counted if one.seen.given not in refused]
-                candidates = [one.candidate(request.rates or {}) for one in usable]
+                usable = [entry for entry in self._counted if entry.seen.given not in refused]
+                candidates = [entry.candidate(request.rates or {}) for entry in usable]
                 label = request.mkdir if request.size is None else None
                 room = None if label is None else self._ledger.room(request.user, label)
                 row, judged = choose(candidates, request.requirements, request.size, room)
@@ -159,19 +159,19 @@ class Chooser:
 
         def meanwhile() -> None:
             core()
-            self._running = jobs_running(one.holder.job for one in claims if one.holder.job)
+            self._running = jobs_running(claim.holder.job for claim in claims if claim.holder.job)
 
-        seen = look_at(self._among, [one.path for one in claims if one.own_directory], meanwhile)
-        self._held = {path: held for one in seen for path, held in one.held.items()}
+        seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], meanwhile)
+        self._held = {path: held for entry in seen for path, held in entry.held.items()}
         self._measured = False
-        self._left_out = [one for one in seen if one.reason]
-        usable = [one for one in seen if not one.reason]
-        devices = {one.device for one in usable}
-        since = {**self._known, **{one.id: one for one in claims}}.values()
+        self._left_out = [entry for entry in seen if entry.reason]
+        usable = [entry for entry in seen if not entry.reason]
+        devices = {entry.device for entry in usable}
+        since = {**self._known, **{claim.id: claim for claim in claims}}.values()
         samples = measure(devices, self._ledger.samples(boot()), began=_began(since))
         with self._ledger.transaction():
             self._ledger.keep(samples, boot())
-        self._counted = [_Counted(one, samples.get(one.device)) for one in usable]
+        self._counted = [_Counted(entry, samples.get(entry.device)) for entry in usable]
         self._known, self._version = {}, -1
         self._until = time.monotonic() + FRESH
 
@@ -182,18 +182,18 @@ class Chooser:
             return
         now = time.time()
         claims = self._ledger.claims()
-        ended = [one for one in claims if one.has_ended(now, self._running)]
+        ended = [entry for entry in claims if entry.has_ended(now, self._running)]
         if not self._measured:
             learn(self._ledger, ended, self._held)
             self._measured = True
             self._ledger.remove(ended)
         else:  # what was written into others is seen by the next look
-            self._ledger.remove(one for one in ended if not one.own_directory)
-        self._living = {one.id: one for one in claims}
-        for one in ended:
-            del self._living[one.id]
+            self._ledger.remove(entry for entry in ended if not entry.own_directory)
+        self._living = {entry.id: entry for entry in claims}
+        for entry in ended:
+            del self._living[entry.id]
         self._known |= self._living
-        self._counted = [_Counted(one.seen, one.sample) for one in self._counted]
+        self._counted = [_Counted(entry.seen, entry.sample) for entry in self._counted]
         for counted in self._counted:
             for claim in self._known.values():
                 counted.add(claim, lives=claim.id in self._living)
@@ -202,8 +202,10 @@ class Chooser:
     def _all_beside(self, claim: Claim) -> dict[str, Directory]:
         """Return the directories of a claim's file system."""
         why = f"it is where claim {claim.id} is"
-        there = [one.seen for one in self._counted if claim.is_on(one.seen.path, one.seen.file_system)]
-        return {one.given: replace(one, reason=why) for one in there}
+        there = [
+            entry.seen for entry in self._counted if claim.is_on(entry.seen.path, entry.seen.file_system)
+        ]
+        return {entry.given: replace(entry, reason=why) for entry in there}
 
     def _leave(self, claim: Claim) -> None:
         """Have a claim stand for what was written, as far as that is known."""
@@ -220,7 +222,7 @@ class Chooser:
     ) -> str:
         if chosen is None or not self._keeps_why:
             return ""
-        asked = [written(one) for one in request.requirements]
+        asked = [written(requirement) for requirement in request.requirements]
         seen = seen_json(judged, [*self._left_out, *refused.values()])
         return json.dumps({"asked": asked, "chosen": chosen.given, "why": seen})
 
@@ -242,9 +244,9 @@ class Chooser:
 def _began(claims: Iterable[Claim]) -> dict[str, list[float]]:
     """Return when the claims of each device were made; those that ended since the last look are there."""
     began: dict[str, list[float]] = {}
-    for one in claims:
-        if one.boot == boot():
-            began.setdefault(one.device, []).append(clock() - (time.time() - one.made))
+    for claim in claims:
+        if claim.boot == boot():
+            began.setdefault(claim.device, []).append(clock() - (time.time() - claim.made))
     return began
 
 

@@ -63,18 +63,22 @@ class Judged:
 
 def check(requirements: Sequence[Requirement]) -> None:
     """Raise UsageError for a requirement that a choice without a service cannot weigh."""
-    for one in requirements:
-        if one.kind not in _KINDS:
-            raise UsageError(f"{written(one)}: directories are chosen by {', '.join(sorted(_KINDS))} only.")
-        units = SIZES if _KINDS[one.kind] == _FREE else RATES
-        if one.unit not in units:
-            near = meant(f"{one.bound:.15g}", one.unit, units)
+    for requirement in requirements:
+        if requirement.kind not in _KINDS:
+            raise UsageError(
+                f"{written(requirement)}: directories are chosen by {', '.join(sorted(_KINDS))} only."
+            )
+        units = SIZES if _KINDS[requirement.kind] == _FREE else RATES
+        if requirement.unit not in units:
+            near = meant(f"{requirement.bound:.15g}", requirement.unit, units)
             hint = f"; did you mean {near}?" if near else ""
-            raise UsageError(f"{written(one)}: unit {one.unit!r} is none of {', '.join(units)}{hint}")
-        if one.valid_from or one.valid_until:
-            raise UsageError(f"{written(one)}: from and until are for requirements that are stored.")
-        if not one.weight > 0:
-            raise UsageError(f"{written(one)}: a weight is above 0.")
+            raise UsageError(
+                f"{written(requirement)}: unit {requirement.unit!r} is none of {', '.join(units)}{hint}"
+            )
+        if requirement.valid_from or requirement.valid_until:
+            raise UsageError(f"{written(requirement)}: from and until are for requirements that are stored.")
+        if not requirement.weight > 0:
+            raise UsageError(f"{written(requirement)}: a weight is above 0.")
 
 
 def choose(
@@ -98,10 +102,13 @@ def choose(
     need.room = -1.0 if room is None else room
     elements = ffi.new("struct ses_core_element[]", count)
     samples = ffi.new("struct ses_core_sample[]", count)
-    asked = any(_KINDS[one.kind] != _FREE for one in requirements)
-    fastest = max((one.rate for one in candidates if one.rate is not None and not asked), default=_UNKNOWN)
-    for element, sample, one in zip(elements, samples, candidates, strict=True):
-        _describe(element, sample, one, fastest)
+    asked = any(_KINDS[requirement.kind] != _FREE for requirement in requirements)
+    fastest = max(
+        (candidate.rate for candidate in candidates if candidate.rate is not None and not asked),
+        default=_UNKNOWN,
+    )
+    for element, sample, entry in zip(elements, samples, candidates, strict=True):
+        _describe(element, sample, entry, fastest)
     lib.ses_core_observe_all(elements, samples, count, policy)
     query = ffi.new("struct ses_core_query *")
     query.need, query.policy, query.elements, query.count = need, policy, elements, count
@@ -111,13 +118,13 @@ def choose(
     lib.ses_core_predict_all(query, offers)
     judged = [
         Judged(
-            one,
-            _reason(verdict, one, requirements, size),
-            None if one.rate is None else _known(offer.read),
-            None if one.rate is None else _known(offer.write),
+            entry,
+            _reason(verdict, entry, requirements, size),
+            None if entry.rate is None else _known(offer.read),
+            None if entry.rate is None else _known(offer.write),
             element.foreign,
         )
-        for one, verdict, offer, element in zip(candidates, verdicts, offers, elements, strict=True)
+        for entry, verdict, offer, element in zip(candidates, verdicts, offers, elements, strict=True)
     ]
     return (None if row < 0 else row), judged
 
@@ -152,11 +159,11 @@ def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> 
         )
     need.bytes = -1.0 if size is None else size
     need.count = len(requirements)
-    for slot, one in zip(need.requirements, requirements, strict=False):
-        kind = _KINDS[one.kind]
-        slot.kind, slot.hard, slot.at_most = kind, one.strictness == "hard", one.at_most
-        slot.bound = one.bound * (SIZES if kind == _FREE else RATES)[one.unit]
-        slot.weight = one.weight
+    for slot, entry in zip(need.requirements, requirements, strict=False):
+        kind = _KINDS[entry.kind]
+        slot.kind, slot.hard, slot.at_most = kind, entry.strictness == "hard", entry.at_most
+        slot.bound = entry.bound * (SIZES if kind == _FREE else RATES)[entry.unit]
+        slot.weight = entry.weight
 
 
 def _describe(element: Any, sample: Any, one: Candidate, fastest: float) -> None:

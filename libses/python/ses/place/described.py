@@ -68,7 +68,7 @@ class DirectorySet:
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        return {"name": self.name, "directories": [asdict(one) for one in self.directories]}
+        return {"name": self.name, "directories": [asdict(directory) for directory in self.directories]}
 
 
 def look(name: str, given: Sequence[str]) -> DirectorySet:
@@ -79,16 +79,16 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name of a set: letters, digits, '.', '_' and '-'.")
-    paths = [os.path.abspath(one) for one in given]  # noqa: PTH100  # links stay: nodes may differ
+    paths = [os.path.abspath(entry) for entry in given]  # noqa: PTH100  # links stay: nodes may differ
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_bytes())
     host, seen = socket.gethostname(), dict[tuple[int, int], str]()
     found = []
-    for called, path, one in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):
-        if not one.path:
-            raise NotFoundError(f"{path}: {one.reason}.")
-        if (same := seen.setdefault(one.identity, path)) != path or paths.count(path) > 1:
+    for called, path, entry in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):
+        if not entry.path:
+            raise NotFoundError(f"{path}: {entry.reason}.")
+        if (same := seen.setdefault(entry.identity, path)) != path or paths.count(path) > 1:
             raise UsageError(f"{path} is given twice{'' if same == path else f', also as {same}'}.")
-        mount = next((mount for mount in mounts if mount.number == one.mount), None)
+        mount = next((mount for mount in mounts if mount.number == entry.mount), None)
         source = mount.source if mount else ""
         found.append(
             Described(
@@ -96,10 +96,10 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
                 path,
                 server_of(source) or host,
                 file_system_at(path),
-                name_of(one.device),
+                name_of(entry.device),
                 mount.point if mount else "/",
-                one.size,
-                one.read_only,
+                entry.size,
+                entry.read_only,
             )
         )
     return DirectorySet(name, tuple(found))
@@ -109,12 +109,14 @@ def turtle(described: DirectorySet, observed_as_mounted: bool = False) -> str:
     """Return the description; ``observed_as_mounted``: for exporters, which know mount points only."""
     head = _HEAD.format(name=described.name, host=literal(socket.gethostname()))
     servers = _servers(described)
-    elements = [_element(described.name, one, observed_as_mounted) for one in described.directories]
+    elements = [
+        _element(described.name, directory, observed_as_mounted) for directory in described.directories
+    ]
     return "\n".join([head, *servers, *elements])
 
 
 def _servers(described: DirectorySet) -> Iterable[str]:
-    for server in sorted({one.server for one in described.directories}):
+    for server in sorted({directory.server for directory in described.directories}):
         yield f"<{_server(described.name, server)}> a qsm:Server ; qsm:name {literal(server)} .\n"
 
 

@@ -40,7 +40,7 @@ def counters_of(
         with suppress(OSError):
             mounts = parse_mounts(mountstats.with_name("mountinfo").read_bytes())
             servers = parse_mountstats(mountstats.read_text("utf-8", "surrogateescape"), mounts)
-            found |= {NFS + name: _of_nfs(one) for name, one in servers.items() if NFS + name in asked}
+            found |= {NFS + name: _of_nfs(entry) for name, entry in servers.items() if NFS + name in asked}
     return found
 
 

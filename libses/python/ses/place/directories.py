@@ -66,11 +66,11 @@ def look_at(
     """
     with _Lookers(given, claimed) as lookers:
         meanwhile()
-        mounts = {one.number: one for one in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
+        mounts = {mount.number: mount for mount in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
         answers = lookers.answers(patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
     devices: dict[str, str] = {}
-    return [_directory(one, answers.get(one, late), mounts, devices) for one in given]
+    return [_directory(entry, answers.get(entry, late), mounts, devices) for entry in given]
 
 
 def end_lookers() -> None:
@@ -141,7 +141,7 @@ class _Lookers:
                     break
                 for reading, _ in ready:
                     self._read(reading)
-            if further and (rest := [one for one in self._given if one not in self._found]):
+            if further and (rest := [entry for entry in self._given if entry not in self._found]):
                 self._start(rest, at_once=True)
         return self._found
 
@@ -179,11 +179,11 @@ def _ask(given: Sequence[str], claimed: Sequence[str], *, at_once: bool) -> tupl
     try:
         _keep_only(writing)
         if at_once:
-            threads = [threading.Thread(target=_answer, args=(one, claimed)) for one in given]
-            for one in threads:
-                one.start()
-            for one in threads:
-                one.join()
+            threads = [threading.Thread(target=_answer, args=(entry, claimed)) for entry in given]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         else:
             for name in given:
                 _answer(name, claimed)
@@ -214,7 +214,7 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
         return {"reason": f"it cannot be looked at: {error.strerror}"}
     entry = f"/proc/self/fd/{here}"
     path = os.readlink(entry)  # noqa: PTH115  # what pathlib loads at first takes longer than all of this
-    below = [one for one in claimed if one.startswith(f"{path.rstrip('/')}/")]
+    below = [item for item in claimed if item.startswith(f"{path.rstrip('/')}/")]
     with open(f"/proc/self/fdinfo/{here}", "rb") as read:  # noqa: PTH123
         info = read.read().decode("ascii").split()
     reason = ""
@@ -233,7 +233,7 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
         "inode": status.st_ino,
         "size": space.f_blocks * space.f_frsize,
         "free": space.f_bavail * space.f_frsize,
-        "held": {one: held for one in below if (held := _held(one, status.st_dev)) is not None},
+        "held": {item: held for item in below if (held := _held(item, status.st_dev)) is not None},
     }
 
 

@@ -276,21 +276,21 @@ class FileSet:
 
     def _absent(self) -> str:
         left_out = [f"{given}: {why}" for given, (_, path, why) in self._usable.items() if path is None]
-        return "".join(f"; not searched: {one}" for one in left_out)
+        return "".join(f"; not searched: {entry}" for entry in left_out)
 
     def _looked_at(self) -> dict[str, Path | None]:
         """Return where each directory is; ``None`` for one that does not answer."""
         with self._lock:
             now = time.monotonic()
             given = self._set.directories
-            due = [one for one in given if self._usable.get(one, (0.0,))[0] <= now]
+            due = [entry for entry in given if self._usable.get(entry, (0.0,))[0] <= now]
             for seen in look_at(due) if due else ():
                 path = Path(seen.path) if seen.path else None
                 hangs = path is None and time.monotonic() - now >= PATIENCE
                 again = time.monotonic() + (_LEFT_OUT if hangs else _FRESH)
                 self._usable[seen.given] = (again, path, seen.reason)
             end_lookers()
-            return {one: self._usable[one][1] for one in given}
+            return {entry: self._usable[entry][1] for entry in given}
 
 
 class _Raw(io.FileIO):

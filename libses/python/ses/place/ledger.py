@@ -179,7 +179,7 @@ class Ledger:
         ) = row
         pid, started, namespace, job = held
         paths = [os.fsdecode(path), os.fsdecode(base)]
-        sound = all(one.startswith("/") and os.path.normpath(one) == one for one in paths)
+        sound = all(entry.startswith("/") and os.path.normpath(entry) == entry for entry in paths)
         sound = sound and counted >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
         sound = sound and streams in (0, 1) and (size is None or size >= 0)
         if not sound or not (job or "0").isdecimal():
@@ -207,7 +207,7 @@ class Ledger:
 
     def remove(self, claims: Iterable[Claim]) -> None:
         """Forget claims."""
-        self._connection.executemany("DELETE FROM claim WHERE id = ?", [(one.id,) for one in claims])
+        self._connection.executemany("DELETE FROM claim WHERE id = ?", [(claim.id,) for claim in claims])
 
     def change(self, claim: Claim) -> None:
         """Write down what a claim stands for by now, and until when."""
@@ -234,7 +234,7 @@ class Ledger:
         """Return a size that few directories like these exceed, by the rule of the service's history."""
         query = "SELECT bytes FROM size WHERE user = ? AND label = ? LIMIT ?"
         sizes = self._connection.execute(query, (user, label, _KEPT_SIZES)).fetchall()
-        if any(type(one) is not int or not 0 <= one < 2**62 for (one,) in sizes):
+        if any(type(entry) is not int or not 0 <= entry < 2**62 for (entry,) in sizes):
             raise self._damaged("it has sizes that ses place does not write")
         return int(max(sizes)[0] * (1 + 2 / len(sizes))) if sizes else None
 
@@ -253,19 +253,19 @@ class Ledger:
         self._connection.execute("DELETE FROM sample WHERE boot <> ?", (boot,))
         rows = [
             (
-                *(name, boot, one.at, counted.busy_ms, counted.queue_ms, counted.moved),
-                *(one.load.since, one.load.busy, one.load.queue, one.load.moved, one.load.own),
-                *(one.learned.moved, one.learned.seconds),
+                *(name, boot, entry.at, counted.busy_ms, counted.queue_ms, counted.moved),
+                *(entry.load.since, entry.load.busy, entry.load.queue, entry.load.moved, entry.load.own),
+                *(entry.learned.moved, entry.learned.seconds),
             )
-            for name, one in samples.items()
-            if one.load
-            for counted in [one.counters]
+            for name, entry in samples.items()
+            if entry.load
+            for counted in [entry.counters]
         ]
         marks = ",".join("?" * len(_OF_SAMPLE))
         self._connection.executemany(f"INSERT OR REPLACE INTO sample VALUES ({marks})", rows)
 
     def _check(self, row: Iterable[Any], kinds: Kinds) -> None:
-        if any(type(one) not in kind for one, kind in zip(row, kinds, strict=True)):
+        if any(type(entry) not in kind for entry, kind in zip(row, kinds, strict=True)):
             raise self._damaged("it has values of other kinds than ses place writes")
 
     def _damaged(self, why: str) -> SesError:

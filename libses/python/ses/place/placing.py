@@ -61,10 +61,10 @@ def claims_on(among: Sequence[str], file: Path | None = None) -> list[Claim]:
     if not among:
         return found
     seen = look_at(list(dict.fromkeys(among)))
-    for one in seen:
-        if not one.path:
-            raise NotFoundError(f"{one.given}: {one.reason}.")
-    return [claim for claim in found if any(claim.is_on(one.path, one.file_system) for one in seen)]
+    for entry in seen:
+        if not entry.path:
+            raise NotFoundError(f"{entry.given}: {entry.reason}.")
+    return [claim for claim in found if any(claim.is_on(entry.path, entry.file_system) for entry in seen)]
 
 
 def release(named: str, file: Path | None = None, user: int | None = None) -> Claim:
@@ -77,7 +77,7 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
             claim = _named(named, _living(ledger.claims()), user)
             seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
             with ledger.transaction():
-                learn(ledger, [claim], {path: held for one in seen for path, held in one.held.items()})
+                learn(ledger, [claim], {path: held for entry in seen for path, held in entry.held.items()})
                 ledger.remove([claim])
             end_lookers()
             return claim
@@ -86,18 +86,18 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
 
 def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Claim:
     if not named:
-        found = [one for one in claims if one.user == os.geteuid()]
+        found = [claim for claim in claims if claim.user == os.geteuid()]
     elif named.isdecimal():
-        found = [one for one in claims if str(one.id) == named]
+        found = [claim for claim in claims if str(claim.id) == named]
     else:
         path = str(Path(named).absolute())
-        found = [one for one in claims if one.path == path]
+        found = [claim for claim in claims if claim.path == path]
     who = os.geteuid() if user is None else user
-    mine = [one for one in found if who == one.user or (who == 0 and user is None)]
+    mine = [entry for entry in found if who == entry.user or (who == 0 and user is None)]
     if len(mine) == 1:
         return mine[0]
     if mine:
-        numbers = ", ".join(str(one.id) for one in mine)
+        numbers = ", ".join(str(entry.id) for entry in mine)
         raise UsageError(
             f"{named or 'You'} ha{'s' if named else 've'} several claims: {numbers}. Name one by its number."
         )
@@ -107,9 +107,9 @@ def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Clai
 
 
 def _living(claims: Sequence[Claim]) -> list[Claim]:
-    running = jobs_running(one.holder.job for one in claims if one.holder.job)
+    running = jobs_running(claim.holder.job for claim in claims if claim.holder.job)
     now = time.time()
-    return [one for one in claims if not one.has_ended(now, running)]
+    return [claim for claim in claims if not claim.has_ended(now, running)]
 
 
 def as_json(placement: Placement) -> dict[str, Any]:

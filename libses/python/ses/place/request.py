@@ -48,7 +48,7 @@ class Request:
     @property
     def text(self) -> str:
         """All but size and holder, to be asked for again."""
-        needs = tuple(written(one) for one in self.requirements)
+        needs = tuple(written(requirement) for requirement in self.requirements)
         among = tuple(map(_whole, self.among))
         rates = tuple((_whole(name), rate) for name, rate in (self.rates or {}).items())
         return _text(among, needs, rates, self.mkdir)
@@ -95,7 +95,7 @@ def again(claim: Claim, size: int | None, holder: Holder | None) -> Request:
     """Return the request of a claim, for the next part of what it stands for.  Raises SesError."""
     try:
         asked = json.loads(claim.asked)
-        if not all(type(one) is str and one.startswith("/") for one in asked["among"]):
+        if not all(type(entry) is str and entry.startswith("/") for entry in asked["among"]):
             raise ValueError("a directory has no absolute path")
         request = Request(
             asked["among"],
@@ -138,8 +138,8 @@ class Placement:
 
 def nothing_fits(judged: Sequence[Judged], left_out: Sequence[Directory]) -> NothingFitsError:
     """Return the error that names each directory with its reason."""
-    reasons = [f"{one.candidate.directory.given}: {one.reason}" for one in judged if one.reason]
-    reasons += [f"{one.given}: {one.reason}" for one in left_out]
+    reasons = [f"{entry.candidate.directory.given}: {entry.reason}" for entry in judged if entry.reason]
+    reasons += [f"{entry.given}: {entry.reason}" for entry in left_out]
     return NothingFitsError(
         f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
         "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
@@ -148,8 +148,8 @@ def nothing_fits(judged: Sequence[Judged], left_out: Sequence[Directory]) -> Not
 
 def seen_json(judged: Sequence[Judged], left_out: Sequence[Directory]) -> list[dict[str, Any]]:
     """Return what was seen of each directory, in bytes and bytes per second."""
-    return [_why(one) for one in judged] + [
-        {"directory": one.given, "reason": one.reason} for one in left_out
+    return [_why(entry) for entry in judged] + [
+        {"directory": entry.given, "reason": entry.reason} for entry in left_out
     ]
 
 

@@ -79,14 +79,15 @@ def measure(
     """
     asked, claims = set(devices), began or {}
     found = {
-        name: _after(kept.get(name), one, claims.get(name, ())) for name, one in _look(asked, look).items()
+        name: _after(kept.get(name), entry, claims.get(name, ()))
+        for name, entry in _look(asked, look).items()
     }
-    if all(one.load for one in found.values()):
+    if all(entry.load for entry in found.values()):
         return found
     time.sleep(_PAUSE)
-    for name, one in _look(asked, look).items():
+    for name, entry in _look(asked, look).items():
         if name in found and found[name].load is None:
-            found[name] = _after(found[name], one, claims.get(name, ()))
+            found[name] = _after(found[name], entry, claims.get(name, ()))
     return found
 
 
@@ -113,7 +114,7 @@ def _after(before: Sample | None, now: Sample, began: Sequence[float]) -> Sample
     if min(busy, queue, moved) < 0:  # the device is another one by now
         return replace(now, learned=Learned())
     per_second = 1 / seconds
-    own = sum(max(0.0, now.at - max(before.at, one)) for one in began) * per_second
+    own = sum(max(0.0, now.at - max(before.at, entry)) for entry in began) * per_second
     part, waiting = min(1.0, busy * per_second / 1e3), queue * per_second / 1e3
     load = Load(before.at, part, waiting, moved * per_second, own)
     learned = before.learned.after(load, seconds)

@@ -92,20 +92,20 @@ def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -
     """
     before = client.place(place.place_id)
     elements = client.elements(Chosen(system=before.storage_system)).elements
-    same = {one.file_system for one in elements if one.id == before.element} - {None}
+    same = {element.file_system for element in elements if element.id == before.element} - {None}
     request = Request(
         before.storage_system,
         before.user,
         held,
-        [one for one in before.requirements if one.level == "explicit"],
+        [requirement for requirement in before.requirements if requirement.level == "explicit"],
         _stated_size(before) if size is None else size,
         before.streams,
         before.subject.application,
         Path(before.directory).name if before.own_directory else None,
         {
-            one.id: f"{one.target}: it is where place {before.place_id} is"
-            for one in elements
-            if one.id == before.element or one.file_system in same
+            element.id: f"{element.target}: it is where place {before.place_id} is"
+            for element in elements
+            if element.id == before.element or element.file_system in same
         },
     )
     given = ask(client, request)
@@ -204,7 +204,7 @@ def named(client: ServiceClient, name: str) -> Place:
     if not found:
         raise NotFoundError(f"The service knows no open place {name}. List them by ses places.")
     if len(found) > 1:
-        ids = ", ".join(one.place_id for one in found[:10])
+        ids = ", ".join(entry.place_id for entry in found[:10])
         raise UsageError(f"{name or 'What you have'} was given several times: {ids}. Name one by its id.")
     return found[0]
 
@@ -222,7 +222,7 @@ def _request(request: Request) -> dict[str, object]:
     return {
         "subject": subject,
         "storage_system": request.system,
-        "requirements": [one.as_json() for one in request.requirements],
+        "requirements": [requirement.as_json() for requirement in request.requirements],
         "expected_bytes": request.size,
         "streams": request.streams,
         **until,

@@ -64,7 +64,7 @@ def set_of(directories: Sequence[str], exporters: Sequence[str]) -> Storage:
     """
     found = look_at_set(DIRECTORIES, directories)
     targets = _targets("node_exporter", exporters, found.name)
-    paths = tuple(one.directory for one in found.directories)
+    paths = tuple(directory.directory for directory in found.directories)
     check_mounted(paths)
     return Storage(
         found.name,

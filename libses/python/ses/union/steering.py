@@ -142,7 +142,7 @@ def _keep_floor(
         left = usable - kept.keys()
         if (
             len(left) >= floor.branches
-            and sum(spaces[one].free - reserves[one] for one in left) >= floor.free
+            and sum(spaces[entry].free - reserves[entry] for entry in left) >= floor.free
         ):
             break
         notes.append(

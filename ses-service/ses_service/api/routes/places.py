@@ -58,7 +58,9 @@ def listed(query_data: PlacesQuery) -> Response:
     found = now.placements.listed(accept, asked.limit, exact)
     return render.answer(
         PlaceList(
-            places=[render_places.place(one, node_reports=places.node_reports(now, one)) for one in found]
+            places=[
+                render_places.place(entry, node_reports=places.node_reports(now, entry)) for entry in found
+            ]
         )
     )
 

@@ -144,7 +144,7 @@ def suggestion(name: str) -> Response:
             vo=name,
             members=len(members),
             files=len(files),
-            suggested=[_suggested(one) for one in suggest(members, files)],
+            suggested=[_suggested(entry) for entry in suggest(members, files)],
             stored=render.requirement_set(state.sets.get((Level.VO, name)) or RequirementSet(Level.VO, name)),
         )
     )

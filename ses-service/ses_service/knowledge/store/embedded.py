@@ -222,5 +222,5 @@ def _die_with_parent() -> None:
     # The server must not outlive a service that was killed. A terminal's Ctrl-C, and the SIGTERM that systemd
     # sends to all processes of a unit, are for the service, which ends the server in its own order.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_IGN)
+    for entry in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(entry, signal.SIG_IGN)

@@ -28,21 +28,21 @@ def draw_paper(compared: Sequence[Comparison], results: Sequence[Result], file: 
 
     Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
     """
-    half = [one for one in compared if one.who == "half"]
-    few, last = min(one.users for one in half), half[-1].background
+    half = [entry for entry in compared if entry.who == "half"]
+    few, last = min(entry.users for entry in half), half[-1].background
     with picture(file, 3, 4.0) as (table, theirs, ours):
         for name, shift in (("the paper, one run", -_WIDE / 2), ("measured, 95 %", _WIDE / 2)):
             measured = shift > 0
-            known = [(place, one) for place, one in enumerate(half) if measured or one.users in PAPER]
+            known = [(place, entry) for place, entry in enumerate(half) if measured or entry.users in PAPER]
             table.bar(
                 [place + shift for place, _ in known],
-                [100 * one.gain.mean if measured else _gain(*PAPER[one.users]) for _, one in known],
+                [100 * entry.gain.mean if measured else _gain(*PAPER[entry.users]) for _, entry in known],
                 _WIDE,
-                yerr=[[100 * reach(one.gain, low) for _, one in known] for low in (True, False)]
+                yerr=[[100 * reach(entry.gain, low) for _, entry in known] for low in (True, False)]
                 if measured else None,
                 color="tab:blue" if measured else "lightgrey", label=name,
             )  # fmt: skip
-        table.set_xticks(range(len(half)), [f"{one.users} users\n{one.background}" for one in half])
+        table.set_xticks(range(len(half)), [f"{entry.users} users\n{entry.background}" for entry in half])
         table.set_ylabel("time saved, %")
         table.set_title("Table 1")
         table.legend()

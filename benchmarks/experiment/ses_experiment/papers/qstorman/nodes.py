@@ -192,12 +192,12 @@ def _play(
             stand.interrupts.pause(0.05)
             if time.monotonic() > running[-1][0] + _LIMIT_SECONDS:
                 raise DemoError("A job did not end.")
-            for one in [one for one in running if one[1].poll() is not None]:
-                running.remove(one)
-                printed, said = one[1].communicate()
-                if one[1].returncode:
+            for entry in [entry for entry in running if entry[1].poll() is not None]:
+                running.remove(entry)
+                printed, said = entry[1].communicate()
+                if entry[1].returncode:
                     raise DemoError(f"A job failed: {said.strip()}")
-                ended.append((time.monotonic() - one[0], printed.strip()))
+                ended.append((time.monotonic() - entry[0], printed.strip()))
     for side in SIDES:
         for file in (stand.work / side).glob(f"{number}-{arm}-*"):
             file.unlink()

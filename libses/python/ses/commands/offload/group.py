@@ -105,10 +105,14 @@ def remove(program: Path, rsh: tuple[str, ...]) -> None:
 def _show(checks: list[deploying.Check], as_json: bool) -> None:
     if as_json:
         print_json(
-            {"nodes": [{"node": one.node, "program": one.program, "error": one.error} for one in checks]}
+            {
+                "nodes": [
+                    {"node": entry.node, "program": entry.program, "error": entry.error} for entry in checks
+                ]
+            }
         )
     else:
-        rows = [[one.node, one.program, one.error or "serves"] for one in checks]
+        rows = [[entry.node, entry.program, entry.error or "serves"] for entry in checks]
         table(console(), ("node", "program", "state"), rows)
-    if any(one.error for one in checks):
+    if any(entry.error for entry in checks):
         raise SystemExit(EXIT_FAILED)

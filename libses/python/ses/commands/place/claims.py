@@ -55,7 +55,7 @@ def places(
     found = [] if system else claims_on(among, ledger)
     given = [] if among or ledger else _given(connect, system)
     if as_json:
-        print_json({"claims": [claim_json(one) for one in found], "places": [*given]})
+        print_json({"claims": [claim_json(entry) for entry in found], "places": [*given]})
         return
     out = console(wide=wide)
     if not found and not given:
@@ -64,25 +64,25 @@ def places(
     headers = (">id", "user", Column("directory", path=True), ">bytes", "since", "until")
     rows = [
         [
-            str(one.id),
-            user_of(one),
-            shown_path(one.path),
-            f"{one.bytes:,}",
-            second(one.made),
-            str(one.holder),
+            str(entry.id),
+            user_of(entry),
+            shown_path(entry.path),
+            f"{entry.bytes:,}",
+            second(entry.made),
+            str(entry.holder),
         ]
-        for one in found
+        for entry in found
     ]
     rows += [
         [
-            one.place_id,
-            one.user,
-            shown_path(one.directory),
-            "" if one.claimed_bytes is None else f"{one.claimed_bytes:,.0f}",
-            second(one.made_at),
-            until(one),
+            entry.place_id,
+            entry.user,
+            shown_path(entry.directory),
+            "" if entry.claimed_bytes is None else f"{entry.claimed_bytes:,.0f}",
+            second(entry.made_at),
+            until(entry),
         ]
-        for one in given
+        for entry in given
     ]
     table(out, headers, rows)
 

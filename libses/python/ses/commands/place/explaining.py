@@ -26,13 +26,13 @@ def explain_place(client: ServiceClient, path: Path, *, as_json: bool, wide: boo
 
     Raises UnavailableError where the service would have to say.
     """
-    claim = next((one for one in reversed(_claims()) if one.path == str(path)), None)
+    claim = next((entry for entry in reversed(_claims()) if entry.path == str(path)), None)
     if claim is not None:
         _explain_claim(claim, as_json=as_json, out=console(wide=wide))
         return True
     found = client.places(path=str(path), limit=1) or client.places(path=str(path), state="ended", limit=1)
-    for one in found:
-        place, received = client.place(one.place_id), _received(client, one.place_id)
+    for entry in found:
+        place, received = client.place(entry.place_id), _received(client, entry.place_id)
         if as_json:
             print_json({"place": place, "received": received})
         else:
@@ -68,11 +68,12 @@ def _explain_claim(claim: Claim, *, as_json: bool, out: Console) -> None:
     line(out, f"  claim        {claim.id}")
     rows = [
         [
-            shown_path(one["directory"]),
-            one["reason"] or ("chosen" if one["directory"] == seen.get("chosen") else "another was better"),
-            *(_number(one.get(name)) for name in ("free", "claimed", "streams", "foreign_streams")),
+            shown_path(entry["directory"]),
+            entry["reason"]
+            or ("chosen" if entry["directory"] == seen.get("chosen") else "another was better"),
+            *(_number(entry.get(name)) for name in ("free", "claimed", "streams", "foreign_streams")),
         ]
-        for one in seen.get("why", [])
+        for entry in seen.get("why", [])
     ]
     table(out, ("directory", "why", ">free", ">claimed", ">streams", ">of others"), rows)
 
@@ -89,8 +90,8 @@ def _show(out: Console, place: PlaceGiven, received: Received | None) -> None:
         claimed += ", by the places before it" if place.expected_from == "history" else ""
     written = "not known" if place.written_bytes is None else f"{place.written_bytes:,.0f} bytes"
     promised = ", ".join(
-        f"{one.kind} {'unknown' if one.value is None else f'{one.value:,.4g}'} {one.unit}"
-        for one in place.predicted
+        f"{entry.kind} {'unknown' if entry.value is None else f'{entry.value:,.4g}'} {entry.unit}"
+        for entry in place.predicted
     )
     ended = f"ended ({place.end_reason})" if place.state == "ended" else f"until {until(place)}"
     line(out, shown_path(place.directory))

@@ -37,19 +37,21 @@ def suggest(client: ServiceClient, as_json: bool, vo: str) -> None:
     )
     rows = [
         [
-            one.kind,
-            str(one.members),
-            f"{number(one.least)}, {number(one.middle)}, {number(one.most)} {one.unit}",
-            "-" if one.got is None else f"{number(one.got)} {one.unit}, {one.files} files",
-            "too few state it" if one.proposed is None else written(one.proposed),
+            entry.kind,
+            str(entry.members),
+            f"{number(entry.least)}, {number(entry.middle)}, {number(entry.most)} {entry.unit}",
+            "-" if entry.got is None else f"{number(entry.got)} {entry.unit}, {entry.files} files",
+            "too few state it" if entry.proposed is None else written(entry.proposed),
         ]
-        for one in answer.suggested
+        for entry in answer.suggested
     ]
     table(out, ("kind", ">members", "least, middle, most", "files got", "proposed"), rows)
-    kept = [written(one) for one in answer.stored.requirements]
+    kept = [written(requirement) for requirement in answer.stored.requirements]
     if kept:
         line(out, f"{vo} requires now: {', '.join(kept)}")
-    proposed = [shlex.quote(written(one.proposed)) for one in answer.suggested if one.proposed is not None]
+    proposed = [
+        shlex.quote(written(entry.proposed)) for entry in answer.suggested if entry.proposed is not None
+    ]
     if proposed:
         line(
             out,
