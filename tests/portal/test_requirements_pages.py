@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from fake_selection import KINDS
 from ses_client.errors import RefusedError
-from ses_client.messages.requirements import Requirement, Suggested, required
+from ses_client.messages.requirements import Requirement, required
 from ses_client.messages.vocabulary import Profile, Vocabulary
 from ses_webface.requirements.forms import field_of
 
@@ -477,23 +477,6 @@ def test_nothing_is_copied_from_a_set_one_may_not_see(alice, site, source: str) 
     page = alice.seen(alice.get(f"/requirements/application/alice:tar?copied={source}"))
     assert "77" not in page.split("<main")[1]
     assert "Filled in" not in page
-
-
-def test_what_members_state_fills_the_form_of_their_vo_and_is_not_saved(root, alice, site) -> None:
-    page = "/requirements/vo/materials?suggested=1"
-    assert "No kind is stated by two members" in unescape(root.get(page).text)
-    _state(site, "vo", "materials", required("free-capacity", 3, "GB"))
-    wanted = required("current-write-rate", 20, "MB/s")
-    site.suggested = (
-        Suggested(kind=wanted.kind, unit="MB/s", members=2, least=20, middle=20, most=40, proposed=wanted),
-    )
-    assert "Fill in what members state" in root.get("/requirements/vo/materials").text
-    filled = root.get(page).text
-    assert "Nothing is saved yet" in filled
-    assert f'name="{WRITE}-bound" value="20"' in filled
-    assert 'name="kind_free_capacity-bound" value="3"' in filled
-    assert [one.kind for one in _stored(site, "vo", "materials").requirements] == ["free-capacity"]
-    assert "Filled in from what members" not in alice.get(page).text
 
 
 def test_a_set_says_how_to_ask_for_the_same_in_a_job(alice, site) -> None:
