@@ -125,6 +125,17 @@ def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> G
         yield from tables.chosen(probe, library, site, plan.creates, scratch)
 
 
+def compare_libraries(plan: Plan, build: Path, other: Path, scratch: Path) -> Generator[Measurement]:
+    """The rows about the library of a build against the library of another one."""
+    probe = Probe(build_probe(scratch), max(os.sched_getaffinity(0)))
+    libraries = build / "libses-wrapper.so", other / "libses-wrapper.so"
+    off_policy = scratch / "elsewhere"
+    off_policy.mkdir()
+    with chain(build / "agent/ses-agent", Path(sys.executable).parent, scratch) as site:
+        yield from creates.compared(probe, libraries, off_policy, site.socket, plan.creates)
+        yield tables.compared(probe, libraries, site, plan.creates, scratch)
+
+
 def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:
     """Every row about the service."""
     for size in SELECTION_SIZES:
@@ -201,6 +212,12 @@ def asked() -> argparse.Namespace:
     )
     parts = ("core", "creates", "selections", "pages")
     parser.add_argument("--only", choices=parts, help="measure only this part")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="BUILD",
+        help="compare the library with that of another build, and no more",
+    )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="a handful of calls each: proves that it runs")
     length.add_argument("--long", action="store_true", help="crowds for 20 s at each rate")
@@ -222,10 +239,11 @@ def main() -> int:
             "core": core.choices(build, plan.creates.pairs, plan.creates.calls, scratch),
             "creates": measure_creates(plan, build, programs, scratch),
             "selections": measure_selections(plan, programs, scratch),
+            "against": compare_libraries(plan, build, chosen.against or build, scratch),
             "pages": pages.measure(programs, scratch, plan.largest_site, plan.files, plan.page_rounds),
         }
         for part, started in parts.items():
-            if chosen.only not in (None, part):
+            if chosen.only not in (None, part) or (chosen.against is None) == (part == "against"):
                 continue
             with closing(started) as rows:
                 try:

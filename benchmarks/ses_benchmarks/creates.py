@@ -12,6 +12,7 @@ from ses_benchmarks.probe import BenchmarkError, Probe, Run, Side
 from ses_benchmarks.summary import Measurement, percentile, summarise
 
 WITHOUT = "without the library"
+OTHER = "the library of the other build"
 STALL_NS = 15e6  # longer than any create without an agent that hangs takes; the library waits 20 ms
 
 
@@ -50,6 +51,21 @@ def passed_on(
         measured = Side(call, directory, library, environment=environment)
         pairs = probe.in_turn(measured, f"plain-{call}", effort.calls, effort.pairs)
         yield row(name, pairs, WITHOUT)
+
+
+def compared(
+    probe: Probe, libraries: tuple[Path, Path], directory: Path, socket: Path, effort: Effort
+) -> Iterator[Measurement]:
+    """What is passed on by one library, in turn with another."""
+    environment = {"SES_AGENT_SOCKET": str(socket)}
+    for call, count in (
+        ("open-existing", effort.calls),
+        ("create-absolute", effort.calls),
+        ("create-relative", effort.calls),
+        ("exec-true", effort.slow_calls),
+    ):
+        sides = [Side(call, directory, library, environment=environment) for library in libraries]
+        yield row(call, probe.pairs(sides[0], sides[1], count, 2 * effort.pairs), OTHER)
 
 
 def storm(probe: Probe, library: Path, directory: Path, socket: Path, effort: Effort) -> Measurement:

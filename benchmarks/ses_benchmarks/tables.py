@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ses_benchmarks.chain import Chain
-from ses_benchmarks.creates import Effort, row
+from ses_benchmarks.creates import OTHER, Effort, row
 from ses_benchmarks.probe import BenchmarkError, Probe, Side, compile_program
-from ses_benchmarks.summary import Measurement
+from ses_benchmarks.summary import Measurement, percentile, summarise
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "benchmarks/table_bench.c"
@@ -95,6 +95,30 @@ def chosen(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: Pa
         yield hit_row(fewest, probe, library, site, effort, environment, 1.0, by_hand="create-staged")
     agents = {"SES_AGENT_SOCKET": str(site.socket), "SES_SYNC_MS": "0"}
     yield agents_row(probe, library, site, effort, agents)
+
+
+def compared(
+    probe: Probe, libraries: tuple[Path, Path], site: Chain, effort: Effort, scratch: Path
+) -> Measurement:
+    """A create whose place is chosen from a table by one library, in turn with another.
+
+    Many short runs, and of each its fastest tenth, which the union's process was ready for.  Raises
+    BenchmarkError when a create was not placed.
+    """
+    environment = {"SES_AGENT_SOCKET": str(scratch / "table.sock"), "SES_SYNC_MS": "0"}
+    count = effort.slow_calls // 3
+    with published(build_table_bench(scratch), site, environment, [site.fast_branch]):
+        sides = [
+            Side("create-absolute", site.union, library, site.fast_branch, environment)
+            for library in libraries
+        ]
+        pairs = probe.pairs(sides[0], sides[1], count, effort.pairs * 8)
+    if any(run.on_branch < count for pair in pairs for run in pair):
+        raise BenchmarkError("create-table-hit: not all creates were placed")
+    samples = [
+        ([percentile(one.nanoseconds, 10)], [percentile(other.nanoseconds, 10)]) for one, other in pairs
+    ]
+    return summarise("create-table-hit", "ns", samples, baseline_is=OTHER, note="fastest tenth")
 
 
 def agents_row(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import subprocess
+import sys
 from collections import Counter as Count
 from dataclasses import dataclass
 from pathlib import Path
@@ -253,3 +256,32 @@ def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path,
     )  # fmt: skip
     done = subprocess.run([program, SEED, "2000"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+def test_no_call_of_python_leaves_the_memory_it_has(tmp_path: Path) -> None:
+    """The ledger's own tests, with a module that looks after its memory."""
+    package = tmp_path / "ses_state"
+    shutil.copytree(
+        ROOT / "libses/state/python/ses_state", package, ignore=shutil.ignore_patterns("_state*.so")
+    )
+    build = (
+        "import sysconfig, hatch_build; from pathlib import Path;"
+        f"made = Path({str(package)!r}) / ('_state' + sysconfig.get_config_var('EXT_SUFFIX'));"
+        "hatch_build.compile_state(made, '-fsanitize=address,undefined', '-fno-sanitize=vptr')"
+    )
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT / "libses/state/python", check=True)
+    asked = [["gcc", f"-print-file-name={name}.so"] for name in ("libasan", "libubsan")]
+    sanitizers = [subprocess.run(one, capture_output=True, text=True, check=True).stdout for one in asked]
+    environment = {
+        **os.environ,
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "LD_PRELOAD": " ".join(map(str.strip, sanitizers)),
+        "PYTHONPATH": str(tmp_path),
+    }
+    names = ("ledger", "announcement", "handover", "verdict", "size_history", "followed_files")
+    tests = [f"tests/service/test_{name}.py" for name in names]
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 
 from ses_service.api import render, render_places
 from ses_service.api.callers import must_act_for, must_ask_for
@@ -18,6 +17,7 @@ from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import Principal, Role
 from ses_service.state.asked import Asked
 from ses_service.state.place_access import NothingFitsError, entered
+from ses_service.store.errors import DatabaseError
 
 OF_DIRECTORIES = "directories"  # the back end of storage systems whose elements are directories
 _LOOK_AGAIN = 0.01  # seconds
@@ -32,11 +32,19 @@ def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[
     must_act_for(who, body.subject.user)
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     _must_have_directories(now, body.storage_system)
-    sized = body.expected_bytes is not None
-    with now.turns.taken() if now.turns and sized else nullcontext(lambda: True) as has_begun:
-        yield from _until(has_begun)
+    if now.turns is None or body.expected_bytes is None:
         place = _given(now, who, body)
         yield from _until_stored(now)
+    else:
+        asked = now.turns.take(lambda: _given(now, who, body))
+        try:
+            yield from _until(asked.done)
+        finally:
+            asked.cancel()
+        try:
+            place = asked.result()
+        except DatabaseError:
+            raise OverloadedProblem from None
     notes = [*now.notes_on(body.subject.vo), *now.notes()]
     backends = {body.storage_system: OF_DIRECTORIES}
     yield render.reply(

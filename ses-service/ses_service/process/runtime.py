@@ -142,8 +142,8 @@ class Runtime:
         )
         self.turns = (
             None
-            if (others := self.others) is None or (database := config.store) is None
-            else Turns(database.database, others, lambda: self.journal is not None and self.journal.status.ok)
+            if config.store is None or self.journal is None or self.others is None
+            else Turns(config.store.database, self.others, self.journal)
         )
         own = config.trust.own
         self.readiness = Readiness(

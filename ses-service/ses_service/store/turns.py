@@ -1,52 +1,51 @@
 """Turns of services on a PostgreSQL database: who has the turn knows all that the others gave, and they wait.
 
 So that no two give the last room of an element, places of a stated size are given in a turn.  It is a lock
-of the database, which ends with its session.  All who wait in a service have the same turn; it ends once
-what they changed is stored.
+of the database, which ends with its session.  All that wait in a service are given in one turn; it ends once
+they are stored.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError
+from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
 from ses_service.threads.loop import Loop
 
-LONGEST = 5.0  # seconds; requests give up before
-_LOOK_EVERY, _RETRY = 1.0, 0.1
+T = TypeVar("T")
+_LONGEST = 5.0  # seconds
+_LOOK_EVERY, _RETRY, _PAUSE = 1.0, 0.1, 0.01
 
 
 class Turns:
-    """The turns of a service.  ``answers``: the database does; while it is away nobody waits for a turn."""
+    """The turns of a service; while the database is away nobody waits for one."""
 
-    def __init__(self, database: Database, peers: Peers, answers: Callable[[], bool]) -> None:
+    def __init__(self, database: Database, peers: Peers, journal: Journal) -> None:
         self._database = database
         self._peers = peers
-        self._answers = answers
+        self._journal = journal
         self._changed = threading.Condition()
-        self._waiting = set[object]()
-        self._having = set[object]()
+        self._waiting: list[tuple[Future[Any], Callable[[], Any]]] = []
         self._loop = Loop("turns", self._step)
         self.start, self.stop = self._loop.start, self._loop.stop
 
-    @contextmanager
-    def taken(self) -> Iterator[Callable[[], bool]]:
-        """Wait for a turn, and have it, in the block; gives what says whether it has begun.  Any thread."""
-        one = object()
+    def take(self, work: Callable[[], T]) -> Future[T]:
+        """Call ``work`` in a turn, unless it is cancelled before; it is done when that is stored.
+
+        DatabaseError is its end where the database takes too long.
+        """
+        future: Future[T] = Future()
         with self._changed:
-            self._waiting.add(one)
-            self._changed.notify_all()
-        try:
-            yield lambda: one in self._having
-        finally:
-            with self._changed:
-                self._waiting.discard(one)
-                self._having.discard(one)
-                self._changed.notify_all()
+            self._waiting.append((future, work))
+            self._changed.notify()
+        return future
 
     def _step(self) -> float:
         with self._changed:
@@ -55,15 +54,29 @@ class Turns:
         try:
             with self._database.alone():
                 self._peers.catch_up()
-                self._have()
+                self._work()
         except DatabaseError:
-            if self._answers():
+            if self._journal.status.ok:
                 return _RETRY
-            self._have()
+            self._work()
         return 0.0
 
-    def _have(self) -> None:
+    def _work(self) -> None:
         with self._changed:
-            self._having, self._waiting = self._waiting, set()
-            self._changed.wait_for(lambda: not self._having, LONGEST)
-            self._having = set()
+            waiting, self._waiting = self._waiting, []
+        given = []
+        for future, work in waiting:
+            if future.set_running_or_notify_cancel():
+                try:
+                    given.append((future, work()))
+                except Exception as error:
+                    future.set_exception(error)
+        mark, until = self._journal.mark(), time.monotonic() + _LONGEST
+        while given and self._journal.stored < mark and self._journal.status.ok and time.monotonic() < until:
+            time.sleep(_PAUSE)
+        late = self._journal.stored < mark and self._journal.status.ok
+        for future, result in given:
+            if late:
+                future.set_exception(DatabaseError("it takes too long"))
+            else:
+                future.set_result(result)

@@ -69,7 +69,8 @@ def look_at(
         mounts = {one.number: one for one in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
         answers = lookers.answers(patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
-    return [_directory(one, answers.get(one, late), mounts) for one in given]
+    devices: dict[str, str] = {}
+    return [_directory(one, answers.get(one, late), mounts, devices) for one in given]
 
 
 def end_lookers() -> None:
@@ -77,18 +78,23 @@ def end_lookers() -> None:
     _left_behind[:] = [(pid, hangs) for pid, hangs in _left_behind if not _is_over(pid, hangs=hangs)]
 
 
-def _directory(given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount]) -> Directory:
+def _directory(
+    given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount], devices: dict[str, str]
+) -> Directory:
+    """Return what was seen of a directory; ``devices`` are those of file systems that were looked up."""
     if "path" not in seen:
         return Directory(given, seen["reason"])
     mount = mounts.get(seen["mount"])
     file_system = file_system_of(mount, seen["device"])
+    if file_system not in devices:
+        devices[file_system] = device_of(mount, file_system)
     return Directory(
         given,
         seen["reason"],
         seen["path"],
         (seen["device"], seen["inode"]),
         file_system,
-        device_of(mount, file_system),
+        devices[file_system],
         seen["size"],
         seen["free"],
         seen["held"],

@@ -100,7 +100,7 @@ def _watch(
     with Questions(client, directory, subject) as questions, closing(Creations()) as creations:
         while not over.is_set():
             next_look, processor = time.monotonic() + every, time.thread_time()
-            why = note = ""
+            why = trouble = kind = ""
             try:
                 latest = questions.latest()
                 if latest is not answer:
@@ -108,17 +108,18 @@ def _watch(
                     before, shown = shown, reasons(union)
                     _report(directory, before, shown, as_json)
                     creations.watch(branch.path for branch in union.branches)
-                why = why_not(union)
+                why = trouble = kind = why_not(union)
                 if not why and questions.silent_for() < _BLIND_SECONDS:
                     decision = decide(union, spaces(union), answer.loads, streams, floor)
-                    union, note = hold(union, decision.held), "; ".join(decision.notes)
+                    union = hold(union, decision.held)
+                    trouble, kind = "; ".join(decision.notes), "floor" if decision.notes else ""
             except SesError as error:
-                note = str(error)
+                trouble = kind = str(error)
             if held(union) and (why or questions.silent_for() > _BLIND_SECONDS):
                 union = hold(union, {})
-            if (trouble := why or note) and trouble != noted:
+            if kind and kind != noted:  # its figures change all the time
                 line(console(sys.stderr), f"{directory}: {trouble}", "yellow")
-            noted = trouble
+            noted = kind
             time.sleep(_REST * (time.thread_time() - processor))
             creations.wait(next_look - time.monotonic())
 

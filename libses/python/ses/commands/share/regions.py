@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import sys
 from dataclasses import asdict
 
 import click
@@ -86,7 +87,7 @@ def create(region: str, size: int, items: int, mode: str, among: str | None) -> 
     with explained():
         Region.create(region, size, items, permissions).close()
     if among is not None:
-        click.echo(region)
+        line(console(), region)
 
 
 def _on_nearest(region: str, nodes: list[str], size: int, items: int) -> str:
@@ -97,7 +98,7 @@ def _on_nearest(region: str, nodes: list[str], size: int, items: int) -> str:
     candidates = ranked(nodes, size, items)
     for refused in candidates:
         if refused.microseconds is None:
-            click.echo(f"{refused.node}: {refused.reason}", err=True)
+            line(console(sys.stderr), f"{refused.node}: {refused.reason}")
     if candidates[0].microseconds is None:
         raise SesError("None of the nodes can have the region.")
     return f"{region}@{candidates[0].node}"
