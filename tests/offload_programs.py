@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from site import getsitepackages
 
@@ -72,12 +73,18 @@ def answers(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return dict(line.split("=", 1) for line in done.stdout.splitlines())
 
 
-def client(prefix: Path, *words: str | Path) -> subprocess.Popen[bytes]:
-    """Start the probe as a plain user, which opens a domain, calls and then stays."""
-    return subprocess.Popen(
+@contextmanager
+def client(prefix: Path, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the probe as a plain user, which opens a domain, calls and then stays until it is killed."""
+    with subprocess.Popen(
         [prefix / "probe", *words], cwd="/", user=PLAIN, group=PLAIN, extra_groups=[],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def part_of(client: subprocess.Popen[bytes]) -> int:

@@ -96,7 +96,8 @@ class Service:
         raise NotFoundError(f"{node} was not calibrated.")
 
     def select_nodes(self, _subject: Any, nodes: str, **_facts: Any) -> Any:
-        known = [SimpleNamespace(node=nodes, node_class=nodes)] if nodes in self._nodes else []
+        node = SimpleNamespace(node=nodes, node_class=nodes, distance=0.0, available=None)
+        known = [node] if nodes in self._nodes else []
         return SimpleNamespace(candidates=known)
 
 

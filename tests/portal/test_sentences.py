@@ -63,7 +63,7 @@ def test_what_else_is_typed_stays(alice, site) -> None:
         ("", "", "sentence", "Write what the program does"),
         ("x" * 257, "", "sentence", "at most 256 characters"),
         ("bell\x07", "", "sentence", "at most 256 characters"),
-        ("do something", "", "sentence", "Say it like one of: checkpoint of 4 TB"),
+        ("do something", "", "sentence", "Say it like one of: align 96 samples"),
         ("record 200 MB for 6 h", "", "sentence", "rate takes one of"),
         (CHECKPOINT, "share", "sentence_values", "“share” is not written like share = 10 %."),
         (CHECKPOINT, "share = much", "sentence_values", "is no quantity for share"),

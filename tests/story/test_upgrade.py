@@ -21,7 +21,7 @@ from storm_site import created, held, hold, running_site
 pytestmark = [pytest.mark.root, pytest.mark.long, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[2]
-EARLIER = "5c4282fddb166aab7ca4f92f004359c94784cdc5"
+EARLIER = "5a444ae233df914942a8fcd95f6c2c8cb75224ce"
 FILES = 100  # of each program between two upgrades
 # Slower than a storm: what an agent cannot tell yet is bounded, and beyond that bound files are not placed.
 STEADY = """

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "init.h"
-#include "ses/offload.h"
-
 char *offload_deployed_on(const char *executable, const char *node) {
   char *name = NULL, *line = NULL, *program = NULL;
   size_t room = 0, size = strlen(node);
@@ -23,19 +20,4 @@ char *offload_deployed_on(const char *executable, const char *node) {
   if (nodes)
     fclose(nodes);
   return program;
-}
-
-void offload_check_if_asked(void) {
-  const char *rsh, *address = offload_checked(&rsh);
-  if (!address)
-    return;
-  ses_offload_options options = {.rsh = rsh};
-  ses_offload_domain *domain;
-  int status = ses_offload_open(address, &options, &domain);
-  if (status == SES_OFFLOAD_OK)
-    ses_offload_close(domain);
-  else
-    fprintf(stderr, "%s\n",
-            *ses_offload_reason() ? ses_offload_reason() : ses_offload_strerror(status));
-  exit(status == SES_OFFLOAD_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -49,7 +49,7 @@ def part(prefix: Path) -> Iterator[Part]:
     script.write_text(f'"$@" | {{ read -r line; echo "$line" >{said}; echo "$line"; cat; }}\n')
     with client(prefix, "stay", f"sh {script}") as one:
         part_of(one)
-        yield Part(*said.read_text().split()[2:])
+        yield Part(*said.read_text().split()[2:4])
         assert calls_again(one), "the client is served all the same"
         one.kill()
 
