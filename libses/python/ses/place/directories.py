@@ -111,7 +111,6 @@ class _Lookers:
 
     def __init__(self, given: Sequence[str], claimed: Sequence[str]) -> None:
         end_lookers()
-        self._began = time.monotonic()
         self._given, self._claimed = given, claimed
         self._found: dict[str, dict[str, Any]] = {}
         self._said: dict[int, bytes] = {}
@@ -147,6 +146,7 @@ class _Lookers:
 
     def _start(self, given: Sequence[str], *, at_once: bool) -> None:
         pid, reading = _ask(given, self._claimed, at_once=at_once)
+        self._began = time.monotonic()  # that of a large process takes its time, which is no directory's
         self._pids.append(pid)
         self._said[reading] = b""
         self._waiting.register(reading, select.POLLIN)
