@@ -5,11 +5,9 @@
 #ifndef SES_OFFLOAD_DEPLOYED_H
 #define SES_OFFLOAD_DEPLOYED_H
 
-/* Tries the domain that the command line asks for, says how that went, and exits; returns if it
- * asks for none. */
+/* Words of a command line that asks whether a domain can be had. */
 #define OFFLOAD_CHECK "--ses-offload-check="
 #define OFFLOAD_CHECK_RSH "--ses-offload-rsh="
-void offload_check_if_asked(void);
 
 /* The program that serves on a node, from the file EXECUTABLE.nodes of lines "NODE PROGRAM"; NULL:
  * none is named there.  The caller frees. */

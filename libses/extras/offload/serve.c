@@ -21,6 +21,7 @@
 #include "greeting.h"
 #include "init.h"
 #include "message.h"
+#include "ses/offload.h"
 #include "transport.h"
 
 #define CANCELS 256 /* numbers of the last calls that were given up */
@@ -223,9 +224,26 @@ static void answer(void *inward) {
   offload_writer_free(&reply);
 }
 
+/* Tries the domain that the command line asks for, says how that went, and exits; returns if it
+ * asks for none. */
+static void check_if_asked(void) {
+  const char *rsh, *address = offload_checked(&rsh);
+  if (!address)
+    return;
+  ses_offload_options options = {.rsh = rsh};
+  ses_offload_domain *domain;
+  int status = ses_offload_open(address, &options, &domain);
+  if (status == SES_OFFLOAD_OK)
+    ses_offload_close(domain);
+  else
+    fprintf(stderr, "%s\n",
+            *ses_offload_reason() ? ses_offload_reason() : ses_offload_strerror(status));
+  exit(status == SES_OFFLOAD_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
 void ses_offload_serve(void) {
   if (!offload_is_storage_part())
-    offload_check_if_asked();
+    check_if_asked();
   if (!offload_is_storage_part() || offload_is_serving())
     return;
   static struct receiver receiver;
