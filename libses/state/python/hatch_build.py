@@ -16,6 +16,7 @@ import pybind11
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _STATE = Path(__file__).resolve().parent.parent
+_BINDING = Path(__file__).resolve().parent / "binding"
 _HEADERS = _STATE.parent / "include"
 _C = (os.environ.get("CC", "cc"), "-std=gnu11", "-O3", "-fno-math-errno")
 _CPP = (os.environ.get("CXX", "c++"), "-std=gnu++20", "-O2")
@@ -23,7 +24,7 @@ _CPP = (os.environ.get("CXX", "c++"), "-std=gnu++20", "-O2")
 
 def compile_state(target: Path, *flags: str) -> None:
     """Compile the state of the service and its binding into TARGET, with more FLAGS where there are."""
-    included = [sysconfig.get_path("include"), pybind11.get_include(), str(_HEADERS)]
+    included = [sysconfig.get_path("include"), pybind11.get_include(), str(_HEADERS), str(_STATE)]
     common = ["-g1", "-fPIC", "-fvisibility=hidden", *(f"-I{path}" for path in included), *flags]
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as threads:
 
@@ -33,7 +34,7 @@ def compile_state(target: Path, *flags: str) -> None:
             subprocess.run([*by, *common, "-c", str(source), "-o", made], check=True)
             return made
 
-        sources = sorted(path for path in _STATE.iterdir() if path.suffix in (".c", ".cpp"))
+        sources = sorted([*_STATE.glob("*.c"), *_STATE.glob("*.cpp"), *_BINDING.glob("*.cpp")])
         objects = list(threads.map(compiled, sources))
         built = Path(place) / "module.so"
         linked = [_CPP[0], "-shared", *flags, "-o", str(built), *objects, "-lsimdjson", "-lz"]
