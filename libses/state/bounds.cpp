@@ -70,9 +70,9 @@ std::string FileBounds::refuses(const std::string &node, const std::string &user
     all = open->second.all;
   }
   std::string why;
-  if (static_cast<double>(own) >= share(static_cast<double>(_most_open), users, all / _most_open)) {
+  if (static_cast<double>(own) >= share(static_cast<double>(_max_open), users, all / _max_open)) {
     refusals.too_many_open++;
-    why = "The node has " + std::to_string(_most_open) +
+    why = "The node has " + std::to_string(_max_open) +
           " files open, as many as it may, many of them this user's.";
   } else if (!begins(node, user, now)) {
     refusals.too_fast++;

@@ -28,8 +28,8 @@ struct Refusals {
 
 class FileBounds {
 public:
-  FileBounds(double rate, std::int64_t most_open, double averaged_over)
-      : _rate(rate), _most_open(most_open), _averaged_over(averaged_over) {}
+  FileBounds(double rate, std::int64_t max_open, double averaged_over)
+      : _rate(rate), _max_open(max_open), _averaged_over(averaged_over) {}
 
   void opened(const std::string &node, const std::string &user, const Text &job);
   void closed(const std::string &node, const std::string &user, const Text &job);
@@ -58,7 +58,7 @@ private:
   bool begins(const std::string &node, const std::string &user, double now);
 
   double _rate;
-  std::int64_t _most_open;
+  std::int64_t _max_open;
   double _averaged_over;
   std::unordered_map<std::string, Open> _open;
   std::map<std::pair<std::string, std::string>, Users> _of_job;

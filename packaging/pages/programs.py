@@ -141,8 +141,8 @@ def _commands(group: click.Group, context: click.Context) -> Iterator[Command]:
             for each in entry.params
             if isinstance(each, click.Option) and not each.hidden
         ]
-        told = _examples(_plain(entry.epilog))[1]
-        yield Command(below.command_path, " ".join(arguments), _plain(entry.help), tuple(options), told)
+        shown = _examples(_plain(entry.epilog))[1]
+        yield Command(below.command_path, " ".join(arguments), _plain(entry.help), tuple(options), shown)
 
 
 def _option(option: click.Option, context: click.Context) -> Option:
@@ -181,9 +181,9 @@ def _plain(text: str | None) -> str:
 def _examples(epilog: str) -> tuple[str, tuple[str, ...]]:
     """Return the epilog without its examples, and these."""
     paragraphs = epilog.split("\n\n")
-    told = [paragraph for paragraph in paragraphs if _EXAMPLES.match(paragraph)]
-    lines = [line.strip() for entry in told for line in entry.splitlines()[1:]]
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in told), tuple(lines)
+    shown = [paragraph for paragraph in paragraphs if _EXAMPLES.match(paragraph)]
+    lines = [line.strip() for entry in shown for line in entry.splitlines()[1:]]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in shown), tuple(lines)
 
 
 def _of_help(name: str, section: int, folder: str, built: str) -> Program:

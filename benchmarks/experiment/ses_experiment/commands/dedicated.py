@@ -39,7 +39,7 @@ def dedicated(
 ) -> None:  # fmt: skip
     """Watch 1 to 32 servers every 1, 4 and 16 ms beside a web server under load, with a core for it or not.
 
-    Needs nginx and two cores, no root. Tells the share of responses above 1.1 times the mean (the metric of
+    Needs nginx and two cores, no root. Prints the share of responses above 1.1 times the mean (the metric of
     OSU-CISRC-8/07-TR53), how p50 and p99 shift against no monitor on the same cores and on all, and
     the processor time of the monitor. Rows without a monitor compare two runs without one: that is noise.
     """

@@ -43,7 +43,7 @@ def orca(short: bool, plot: Path | None, as_json: bool, **asked: Any) -> None:
     """Run five programs near disks of 107 MB/s, and over a link of 1 Gb/s that clients share.
 
     They are grep, wc, sort, an inverted index by awk, and the scan of a table by PostgreSQL, if that is
-    installed.  Near, those of all clients run at once.  Needs root, openssh-server and sshfs.  Tells both
+    installed.  Near, those of all clients run at once.  Needs root, openssh-server and sshfs.  Prints both
     times, the bytes on the wire, CPU seconds on the storage node, and whether the decision of ses run-near
     was right: at most 10 % slower than the other way.  Exits with 1 when fewer than 95 % are, or outputs
     differ.

@@ -55,13 +55,13 @@ class Attribution:
         self._one_after_another: set[tuple[int, int]] = set()
         self._young: dict[int, set[str]] = {}
         self._parents: set[int] = set()
-        self.most_open = 0
+        self.max_open = 0
         self.most_processes = 0
 
     def add(self, look: Look) -> None:
         """Take up the next look."""
         self.most_processes = max(self.most_processes, len(look.processes))
-        self.most_open = max(self.most_open, sum(len(process.files) for process in look.processes.values()))
+        self.max_open = max(self.max_open, sum(len(process.files) for process in look.processes.values()))
         before_all = {path: tuple(file.moved) for path, file in self._files.items()}
         gone = [(pid, process) for pid, process in self._last.items() if pid not in look.processes]
         for pid, now in look.processes.items():
