@@ -127,6 +127,35 @@ def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
     assert told(service)[str(union / "left")] == 5
 
 
+MANY_LEFT_BEHIND = (
+    "import os, sys, time\n"
+    "for number in range(int(sys.argv[2])):\n"
+    "    if os.fork():\n"
+    "        continue\n"
+    "    os.open(f'{sys.argv[1]}/f{number}', os.O_CREAT | os.O_EXCL | os.O_WRONLY)\n"
+    "    time.sleep(number % 60 / 1000)\n"
+    "    if os.fork() == 0:\n"
+    "        os.read(0, 1)\n"
+    "    os._exit(0)\n"
+    "for number in range(int(sys.argv[2])):\n"
+    "    os.wait()\n"
+)
+
+
+def test_files_stay_open_whenever_it_is_that_their_programs_leave_them_to_children(
+    run: Callable[..., Agent], service: FakeService, union: Path
+) -> None:
+    """Right before, between and after the looks of the agent, which are tens of milliseconds apart."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
+        run(sys.executable, "-c", MANY_LEFT_BEHIND, str(union), "120", makes=0, stdin=pipe.stdout)
+        wait_until(lambda: len(service.opened_as) == 120, lambda: f"{len(service.opened_as)} of 120 are told")
+        (union / "later").mkdir()
+        run(sys.executable, "-c", LOOP, str(union / "later"), "10", makes=10)
+        assert len(service.open_now()) == 120
+        pipe.communicate(b"x")
+    wait_until(lambda: not service.open_now(), lambda: f"{len(service.open_now())} are still open")
+
+
 def test_thousand_files_leave_no_descriptor_in_the_agent(
     run: Callable[..., Agent], service: FakeService, union: Path
 ) -> None:

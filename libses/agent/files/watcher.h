@@ -116,6 +116,7 @@ private:
   void rest(Clock::time_point begun, Clock::duration used);
   void check(const std::set<uint64_t> &placements);
   void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
+  void orphaned(Files::iterator it);
   void process_gone(pid_t pid);
   void look_around();
   void end(Files::iterator it, EndReason reason);

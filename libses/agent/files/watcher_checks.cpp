@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,7 +39,7 @@ void Watcher::read_events() {
 // left it to.  Each process is looked at once, however many of its files were closed.
 void Watcher::check(const std::set<uint64_t> &placements) {
   ProcessLooks looks;
-  std::set<uint64_t> orphans;
+  std::set<uint64_t> orphans, left;
   for (const uint64_t id : placements) {
     const auto it = files_.find(id);
     if (it == files_.end()) {
@@ -53,18 +55,25 @@ void Watcher::check(const std::set<uint64_t> &placements) {
       continue;
     }
     ProcessLook &process = looks.at(file.pid);
-    if (!std::exchange(notified, false) && process.has_at(file.fd, file.id)) {
+    const bool was_closed = std::exchange(notified, false);
+    if (!was_closed && process.has_at(file.fd, file.id)) {
       continue;
     }
     const bool has_it = polled ? process.has_moved(file.id) : process.has_open(file.id);
-    if (!has_it && process.child_with(file.id) == 0) {
+    if (has_it || process.child_with(file.id) != 0) {
+      continue;
+    }
+    if (was_closed || !process.is_exiting()) {
       end(it, process.is_exiting() ? EndReason::kExited : EndReason::kClosed);
+    } else { // it ended before a watch was there, perhaps after it left the file to another one
+      left.insert(id);
     }
   }
   check_orphans(orphans, EndReason::kClosed);
+  check_orphans(left, EndReason::kExited);
 }
 
-// Ends those of PLACEMENTS that no process has open any more.
+// Ends those of PLACEMENTS that no process has open any more; the others are nobody's in particular.
 void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reason) {
   if (placements.empty()) {
     return;
@@ -78,7 +87,20 @@ void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reas
     const auto it = files_.find(id);
     if (!open.contains(it->second.file.id)) {
       end(it, reason);
+    } else if (!it->second.orphaned) {
+      orphaned(it);
     }
+  }
+  watch_begun();
+}
+
+void Watcher::orphaned(Files::iterator it) {
+  const auto &[id, watched] = *it;
+  it->second.orphaned = true;
+  orphans_.insert(id);
+  closed_before_.erase(id);
+  if (watched.polled && watched.file.handle) { // its process was gone before it could be followed
+    begun_.push_back({id, watched.file.handle.get()});
   }
 }
 
@@ -89,11 +111,9 @@ void Watcher::process_gone(pid_t pid) {
       continue;
     }
     if (it->second.polled) {
-      end(it, EndReason::kExited);
+      unchecked_.insert(id);
     } else { // no close event: a child still has it
-      it->second.orphaned = true;
-      orphans_.insert(id);
-      closed_before_.erase(id);
+      orphaned(it);
     }
   }
 }
@@ -103,7 +123,9 @@ void Watcher::look_around() {
     files_.at(id).notified = true;
   }
   check(std::set<uint64_t>(closed_before_));
-  check(std::set<uint64_t>(polled_));
+  std::set<uint64_t> polled;
+  std::ranges::set_difference(polled_, orphans_, std::inserter(polled, polled.end()));
+  check(polled);
   for (const uint64_t id : polled_) { // there was no room, or a file system did not answer in time
     const PlacedFile &file = files_.at(id).file;
     if (file.handle && processes_.is_followed(file.pid)) {

@@ -53,7 +53,7 @@ pid_t ProcessLook::child_with(const FileId &file) {
 }
 
 const ProcessState &ProcessLook::state() {
-  if (!state_) {
+  if (!state_ || !state_->exiting) { // it may have ended since
     state_ = state_of(pid_);
   }
   return *state_;
