@@ -99,7 +99,7 @@ def test_an_element_that_is_nearly_full_is_left_alone(
 ) -> None:
     real = os.statvfs(branches[0])
     blocks = list(real)
-    blocks[4] = blocks[2] // 10  # f_bavail: a tenth of f_blocks
+    blocks[4] = 9 * 256 * MIB // blocks[1]  # f_bavail, in units of f_frsize
     monkeypatch.setattr("ses.calibration.os.statvfs", lambda _path: os.statvfs_result(blocks))
     result = ses("calibrate", "--all", "--yes")
     assert result.exit_code == 1

@@ -101,13 +101,16 @@ class Steered:
 def steered(ses: Any, service: SelectionServiceDouble, tmp_path: Path) -> Iterator[Steered]:
     if os.geteuid() != 0:
         pytest.skip("mounting a union, and steering it, needs root")
-    branches = [tmp_path / f"b{number}" for number in range(1, 5)]
+    branches = [tmp_path / f"storage/b{number}" for number in range(1, 5)]
     mount = tmp_path / "union"
+    (tmp_path / "storage").mkdir()
+    tool("mount", "-t", "tmpfs", "-o", "size=64M", "tmpfs", str(tmp_path / "storage"))
     for directory in (*branches, mount):
         directory.mkdir()
     service.elements = [element(branch.name, str(mount), str(branch), None) for branch in branches]
     listed = f"{branches[0]}=RW,2M:{branches[1]}:{branches[2]}:{branches[3]}"
     with ExitStack() as undo:
+        undo.callback(unmount, tmp_path / "storage")
         undo.callback(unmount, mount)
         tool("mergerfs", "-o", "category.create=rand,minfreespace=1M,cache.files=off", listed, str(mount))
         one = Steered(mount, branches, service, ses.env)

@@ -7,6 +7,7 @@ disks below /srv, a name, and no network but its own loopback.  systemctl is a f
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -135,3 +136,4 @@ def machine(work: Path, disk_size: str) -> Iterator[Machine]:
             yield Machine(inside, work)
         finally:
             outside.stdin.close()
+    shutil.rmtree(work, ignore_errors=True)  # gigabytes, that no failed test needs

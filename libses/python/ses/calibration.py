@@ -25,8 +25,8 @@ from ses_client.errors import SesError
 from ses.lustre import blob
 
 BLOCK_BYTES = 4 * 2**20
-MIN_FREE = 0.10
-"""This part of a file system stays free, or nothing is written."""
+MAX_PART = 0.10
+"""Part of the free space that is written at most."""
 _DELAYED = os.O_NOCTTY | 0o20000
 """Lustre: make no objects yet (0o20000 is O_ASYNC, which os does not name)."""
 
@@ -58,20 +58,17 @@ class Measured:
 
 
 def refuse_when_full(place: Place, size: int) -> None:
-    """Raise NotMeasuredError when ``size`` bytes more would leave less than a tenth free."""
+    """Raise NotMeasuredError when ``size`` bytes are more than a tenth of what is free."""
     try:
         space = os.statvfs(place.directory)
     except OSError as error:
         raise NotMeasuredError(f"{place.directory} cannot be used on this node: {error.strerror}") from None
-    free = space.f_bavail * space.f_frsize
-    if place.lustre is None:
-        left, whole = free, space.f_blocks * space.f_frsize
-    else:  # statvfs is about all OSTs together
-        left = free if place.free_bytes is None else int(min(free, place.free_bytes))
-        whole = 0
-    if left - size < max(MIN_FREE * whole, size):
+    free = float(space.f_bavail * space.f_frsize)
+    if place.lustre is not None and place.free_bytes is not None:  # statvfs is about all OSTs together
+        free = min(free, place.free_bytes)
+    if size > MAX_PART * free:
         raise NotMeasuredError(
-            f"only {left / 1e9:.2f} GB are free, too little to write {size / 1e9:.2f} GB: "
+            f"only {free / 1e9:.2f} GB are free, too little to write {size / 1e9:.2f} GB: "
             "give a smaller --size-mib, or make room"
         )
 

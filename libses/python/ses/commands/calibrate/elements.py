@@ -76,8 +76,8 @@ def calibrate(
     """Measure the write and read rate of elements, one after the other, with one stream.
 
     Writes a file without a name to each, reads it back, and leaves nothing; says what it will write
-    and where, and does it only with --yes.  An element keeps a tenth of its space free, or is left
-    alone.  Run it on a node that reaches the element (for a branch: the one that has its disk) when
+    and where, and does it only with --yes.  An element where that is more than a tenth of what is free is
+    left alone.  Run it on a node that reaches the element (for a branch: the one that has its disk) when
     nobody else is busy there.  Prints the rates as Turtle for the description of the site, or writes them
     to a file for ses kb import.  Exits with 1 when an element was left alone.
 
