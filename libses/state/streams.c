@@ -1,4 +1,4 @@
-/* Streams by row, and a ring of those that began or ended recently; see streams.h. */
+/* Streams by row; see streams.h. */
 #include "streams.h"
 
 #include <math.h>
@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SIZE 1024u /* of rings; a power of two, as all their sizes */
-#define NO_ELEMENT UINT32_MAX
+#include "streams_ring.h"
 
 /* Streams of one row that ask for the same rates. */
 struct promise {
@@ -25,20 +24,6 @@ struct row {
   struct promise *promises;
 };
 
-/* A stream that is noted: its places in the ring are COUNT from FIRST on. */
-struct noted {
-  int64_t id;
-  uint64_t first;
-  uint32_t count;
-};
-
-/* An element a stream is on; of one that is noted anew elsewhere there is NO_ELEMENT. */
-struct place {
-  double began;
-  double ended;
-  uint32_t element;
-};
-
 struct ses_streams {
   struct ses_streams_counts counts;
   struct row *rows;
@@ -50,13 +35,7 @@ struct ses_streams {
   size_t element_count;
   size_t placed_count;
 
-  struct place *places; /* a ring, from HEAD up to TAIL */
-  uint64_t place_size, head, tail;
-  struct noted *noted; /* a ring, from OLDEST up to NEWEST */
-  uint64_t noted_size, oldest, newest;
-  uint64_t *table; /* by id, open addressing: a number of NOTED and one more; 0: free */
-  uint64_t table_size;
-  size_t known;
+  struct ses_ring ring;
 };
 
 /* ------------------------------------------------------------------------ rows */
@@ -194,7 +173,7 @@ void ses_streams_placed(struct ses_streams *streams, const uint32_t *elements, s
                         double at) {
   for (size_t place = 0; place < count; place++) {
     uint32_t element = elements[place];
-    if (element == NO_ELEMENT || !reach(streams, (size_t)element + 1))
+    if (element == SES_NO_ELEMENT || !reach(streams, (size_t)element + 1))
       continue;
     streams->placed[element] = fmax(streams->placed[element], at);
     uint32_t row = row_of(streams, element);
@@ -215,150 +194,22 @@ size_t ses_streams_changed(struct ses_streams *streams, uint32_t *rows) {
   return count;
 }
 
-/* ------------------------------------------------------------------- the rings */
-
-static struct place *place_at(const struct ses_streams *streams, uint64_t number) {
-  return &streams->places[number & (streams->place_size - 1)];
-}
-
-static struct noted *noted_at(const struct ses_streams *streams, uint64_t number) {
-  return &streams->noted[number & (streams->noted_size - 1)];
-}
-
-static uint64_t slot_of(const struct ses_streams *streams, int64_t id) {
-  uint64_t mixed = (uint64_t)id * UINT64_C(0x9E3779B97F4A7C15);
-  return (mixed ^ (mixed >> 32)) & (streams->table_size - 1);
-}
-
-/* The slot of ID in the table, or a free one. */
-static uint64_t find(const struct ses_streams *streams, int64_t id) {
-  uint64_t slot = slot_of(streams, id);
-  while (streams->table[slot] && noted_at(streams, streams->table[slot] - 1)->id != id)
-    slot = (slot + 1) & (streams->table_size - 1);
-  return slot;
-}
-
-/* Free a slot; what comes after it moves up, so that it is found. */
-static void vacate(struct ses_streams *streams, uint64_t slot) {
-  uint64_t mask = streams->table_size - 1;
-  streams->known--;
-  streams->table[slot] = 0;
-  for (uint64_t next = (slot + 1) & mask; streams->table[next]; next = (next + 1) & mask) {
-    uint64_t wanted = slot_of(streams, noted_at(streams, streams->table[next] - 1)->id);
-    if (((next - wanted) & mask) < ((next - slot) & mask))
-      continue;
-    streams->table[slot] = streams->table[next];
-    streams->table[next] = 0;
-    slot = next;
-  }
-}
-
-static bool widen_places(struct ses_streams *streams) {
-  struct place *wider = malloc(2 * streams->place_size * sizeof *wider);
-  if (wider == NULL)
-    return false;
-  for (uint64_t number = streams->head; number < streams->tail; number++)
-    wider[number & (2 * streams->place_size - 1)] = *place_at(streams, number);
-  free(streams->places);
-  streams->places = wider;
-  streams->place_size *= 2;
-  return true;
-}
-
-/* The table has twice as many slots as streams can be noted. */
-static bool widen_noted(struct ses_streams *streams) {
-  uint64_t size = 2 * streams->noted_size;
-  struct noted *wider = malloc(size * sizeof *wider);
-  uint64_t *table = calloc(2 * size, sizeof *table);
-  if (wider == NULL || table == NULL) {
-    free(wider);
-    free(table);
-    return false;
-  }
-  uint64_t *before = streams->table;
-  uint64_t slots = streams->table_size;
-  for (uint64_t number = streams->oldest; number < streams->newest; number++)
-    wider[number & (size - 1)] = *noted_at(streams, number);
-  free(streams->noted);
-  streams->noted = wider;
-  streams->noted_size = size;
-  streams->table = table;
-  streams->table_size = 2 * size;
-  for (uint64_t slot = 0; slot < slots; slot++)
-    if (before[slot])
-      table[find(streams, noted_at(streams, before[slot] - 1)->id)] = before[slot];
-  free(before);
-  return true;
-}
-
-static bool is_on(const struct ses_streams *streams, const struct noted *noted,
-                  const uint32_t *elements, size_t count) {
-  if (noted->count != count)
-    return false;
-  for (size_t at = 0; at < count; at++)
-    if (place_at(streams, noted->first + at)->element != elements[at])
-      return false;
-  return true;
-}
-
-/* Returns NULL without memory. */
-static const struct noted *append(struct ses_streams *streams, int64_t id, const uint32_t *elements,
-                                  size_t count) {
-  while (streams->tail - streams->head + count > streams->place_size)
-    if (!widen_places(streams))
-      return NULL;
-  if (streams->newest - streams->oldest == streams->noted_size && !widen_noted(streams))
-    return NULL;
-  uint64_t slot = find(streams, id);
-  if (streams->table[slot]) { /* on other elements */
-    const struct noted *before = noted_at(streams, streams->table[slot] - 1);
-    for (uint32_t at = 0; at < before->count; at++)
-      place_at(streams, before->first + at)->element = NO_ELEMENT;
-  } else {
-    streams->known++;
-  }
-  struct noted *noted = noted_at(streams, streams->newest++);
-  *noted = (struct noted){id, streams->tail, (uint32_t)count};
-  streams->table[slot] = streams->newest;
-  streams->tail += count;
-  for (size_t at = 0; at < count; at++)
-    place_at(streams, noted->first + at)->element = elements[at];
-  return noted;
-}
+/* ------------------------------------------------------------------- recent ones */
 
 void ses_streams_note(struct ses_streams *streams, int64_t id, const uint32_t *elements,
                       size_t count, double began, double ended) {
-  if (count == 0)
-    return;
-  uint64_t known = streams->table[find(streams, id)];
-  const struct noted *noted = known ? noted_at(streams, known - 1) : NULL;
-  if (noted == NULL || !is_on(streams, noted, elements, count))
-    noted = append(streams, id, elements, count);
-  for (size_t at = 0; noted && at < count; at++) {
-    place_at(streams, noted->first + at)->began = began;
-    place_at(streams, noted->first + at)->ended = ended;
-  }
+  ses_ring_note(&streams->ring, id, elements, count, began, ended);
 }
 
 void ses_streams_forget(struct ses_streams *streams, double horizon) {
-  for (; streams->oldest < streams->newest; streams->oldest++) {
-    const struct noted *oldest = noted_at(streams, streams->oldest);
-    const struct place *first = place_at(streams, oldest->first);
-    uint64_t slot = find(streams, oldest->id);
-    if (streams->table[slot] == streams->oldest + 1) { /* else it is noted anew */
-      if ((isinf(first->ended) ? first->began : first->ended) >= horizon)
-        return;
-      vacate(streams, slot);
-    }
-    streams->head += oldest->count;
-  }
+  ses_ring_forget(&streams->ring, horizon);
 }
 
 void ses_streams_average(const struct ses_streams *streams, const double *sampled_at, double window,
                          double *averaged) {
   memset(averaged, 0, streams->row_count * sizeof *averaged);
-  for (uint64_t number = streams->head; number < streams->tail; number++) {
-    const struct place *place = place_at(streams, number);
+  for (uint64_t number = streams->ring.head; number < streams->ring.tail; number++) {
+    const struct ses_ring_place *place = ses_ring_at(&streams->ring, number);
     uint32_t row = row_of(streams, place->element);
     if (row == SES_NO_ROW)
       continue;
@@ -374,23 +225,17 @@ void ses_streams_average(const struct ses_streams *streams, const double *sample
     averaged[row] = fmax(0.0, streams->counts.open_now[row] + averaged[streams->rows[row].device]);
 }
 
-size_t ses_streams_noted(const struct ses_streams *streams) { return streams->known; }
+size_t ses_streams_noted(const struct ses_streams *streams) { return streams->ring.known; }
 
 /* ------------------------------------------------------------------------- life */
 
 struct ses_streams *ses_streams_make(void) {
   struct ses_streams *streams = calloc(1, sizeof *streams);
-  if (streams == NULL)
+  if (streams && !ses_ring_make(&streams->ring)) {
+    ses_streams_free(streams);
     return NULL;
-  streams->place_size = streams->noted_size = FIRST_SIZE;
-  streams->table_size = 2u * FIRST_SIZE;
-  streams->places = malloc(streams->place_size * sizeof *streams->places);
-  streams->noted = malloc(streams->noted_size * sizeof *streams->noted);
-  streams->table = calloc(streams->table_size, sizeof *streams->table);
-  if (streams->places && streams->noted && streams->table)
-    return streams;
-  ses_streams_free(streams);
-  return NULL;
+  }
+  return streams;
 }
 
 void ses_streams_free(struct ses_streams *streams) {
@@ -398,8 +243,6 @@ void ses_streams_free(struct ses_streams *streams) {
     return;
   free_rows(streams);
   free(streams->placed);
-  free(streams->places);
-  free(streams->noted);
-  free(streams->table);
+  ses_ring_free(&streams->ring);
   free(streams);
 }
