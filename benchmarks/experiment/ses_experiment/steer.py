@@ -40,6 +40,7 @@ POLICY = "pfrd"
 _MIB = 1 << 20
 _USERS = 8
 _LATER = 120.0  # seconds for the last files to end
+_START_SECONDS = 6  # in which all users' containers start: everybody begins at the same moment
 _PAUSE = 4.0  # seconds between two files of a user at most
 _PODMAN = ("podman", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "none",
            "--runtime", "runc")  # fmt: skip
@@ -148,23 +149,23 @@ def _play(
         undo.enter_context(_others(plan, stand, number))
         stand.interrupts.pause(LEAD_SECONDS)
         programs = undo.enter_context(Programs(stand.work, stand.interrupts))
-        until = int(time.clock_gettime(time.CLOCK_BOOTTIME)) + plan.seconds
+        begin = int(time.clock_gettime(time.CLOCK_BOOTTIME)) + _START_SECONDS
         for user in range(_USERS):
             home = stand.home("steer", user)
             names = f"{home}/{number}-{client}-{how}"  # a name that was there, an NFS server may remember
-            argv = _writer(plan, stand, client, names, until, server, 1000 * (8 * number + user))
+            argv = _writer(plan, stand, client, names, begin, server, 1000 * (8 * number + user))
             of = user if client == "daemon" else -FIRST_USER  # Podman and the NFS client begin as root
             programs.start(argv, of, library if how == LIBRARY else {}, stand.work)
-        programs.wait(plan.seconds + _LATER)
+        programs.wait(_START_SECONDS + plan.seconds + _LATER)
         lines = [line for program in programs.running for line in program.errors.read_text().splitlines()]
     took = [float(line.split()[2]) - float(line.split()[1]) for line in lines if line.startswith("written")]
     return Round(number, client, how, len(took), fmean(took), busy)
 
 
 def _writer(
-    plan: Plan, stand: Stand, client: str, names: str, until: int, server: str, seed: int
+    plan: Plan, stand: Stand, client: str, names: str, begin: int, server: str, seed: int
 ) -> list[str]:
-    """Return a shell that writes files until then, and says so of each on standard error."""
+    """Return a shell that writes files from ``begin`` on, and says so of each on standard error."""
     place = f"{'/union' if client == 'container' else stand.storage.union}/{names}-$n"
     write = f"dd if=/dev/zero of={place} bs=1M count={plan.megabytes} conv=fsync 2>/dev/null"
     remove = f"rm {place}"
@@ -174,8 +175,9 @@ def _writer(
         write = f"{server} {stand.work}/source nfs://127.0.0.1{place} >/dev/null"
         remove = f": >{place}; touch -d @1 {place}; rm {place}"
     loop = (
-        "at() { cut -d' ' -f1 /proc/uptime; }; n=0; while [ $(cut -d. -f1 /proc/uptime) -lt "
-        f"{until} ]; do n=$((n+1)); a=$(at); {write} || exit 1; echo written $a $(at) >&2; {remove}; "
+        "at() { cut -d' ' -f1 /proc/uptime; }; before() { [ $(cut -d. -f1 /proc/uptime) -lt $1 ]; }; n=0; "
+        f"while before {begin}; do sleep 0.1; done; while before {begin + plan.seconds}; do n=$((n+1)); "
+        f"a=$(at); {write} || exit 1; echo written $a $(at) >&2; {remove}; "
         f"sleep $(awk 'BEGIN {{ srand('$(({seed} + n))'); print {_PAUSE} * rand() }}'); done"
     )
     if client != "container":
@@ -220,7 +222,7 @@ def _steered(stand: Stand, least: int) -> Iterator[None]:
 @contextmanager
 def _others(plan: Plan, stand: Stand, number: int) -> Iterator[None]:
     loads = background.LOADS[plan.background]
-    horizon = LEAD_SECONDS + plan.seconds + _LATER
+    horizon = LEAD_SECONDS + _START_SECONDS + plan.seconds + _LATER
     chance = Random(f"{plan.seed} {number}")
     streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), 16e6, horizon, chance)
     branches = [branch.directory for branch in stand.storage.branches]

@@ -48,6 +48,7 @@ class Functions:
     _uses: dict[tuple[str, str], _Use] = field(default_factory=dict)
     _last: dict[int, ProcessLook] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
+    cost_seconds: float = 0.0  # processor time of looking
 
     def add(self, look: Look) -> None:
         """Take up the next look at the program."""

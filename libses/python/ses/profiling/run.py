@@ -96,6 +96,7 @@ def profile(
         for number in unsent:
             signal.raise_signal(number)
     cpu = _children_cpu() - cpu_before + sum(process.cpu_seconds for process in left)
+    cpu -= stacks.cost_seconds if stacks else 0.0
     moved = moved.without(*attribution.no_storage)
     totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
     read_streams, write_streams = attribution.streams()
@@ -157,7 +158,9 @@ def _watch(
         look = look_at(pid)
         attribution.add(look)
         if stacks is not None:
+            before = _children_cpu()
             stacks.add(look)
+            stacks.cost_seconds += _children_cpu() - before
         totals.append(_totals(look, attribution))
         if len(totals) > _KEPT:
             del totals[1:-1:2]
