@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def serve_runs(
     connect: Callable[[], ServiceClient], directory: Path, options: tuple[str, ...], only: tuple[str, ...]
 ) -> None:
-    """Run here, as you, what you start in the portal (Runs): each run as ses map-near, in DIRECTORY.
+    """Run here, as you, what you start in the portal: each run as ses map-near, in DIRECTORY.
 
     Runs are taken one after the other. What a run prints is in DIRECTORY/ID.out, its standard error in
     DIRECTORY/ID.err; the portal shows how far it is and the last lines of standard error, and stops it. Who
