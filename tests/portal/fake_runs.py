@@ -19,7 +19,7 @@ class RunsInMemory:
     person: str
 
     def __init__(self) -> None:
-        self.started: dict[str, list[NearRun]] = {}
+        self.near_runs: dict[str, list[NearRun]] = {}
         self.servers: dict[str, list[RunServer]] = {}
         self.refuses: RefusedError | None = None
         super().__init__()
@@ -30,7 +30,7 @@ class RunsInMemory:
     def runs(self) -> NearRuns:
         """See ServiceClient."""
         self._called()
-        mine = tuple(self.started.get(self.person, ()))
+        mine = tuple(self.near_runs.get(self.person, ()))
         return NearRuns(user=self.person, runs=mine, servers=tuple(self.servers.get(self.person, ())))
 
     def run_counts(self) -> RunCounts:
@@ -39,7 +39,7 @@ class RunsInMemory:
         return RunCounts(
             users=tuple(
                 RunCount(user=user, waiting=len(runs), running=0, over=0, served=False)
-                for user, runs in self.started.items()
+                for user, runs in self.near_runs.items()
             )
         )
 
@@ -49,7 +49,7 @@ class RunsInMemory:
         if self.refuses is not None:
             raise self.refuses
         made = NearRun(**run, state="waiting", asked_at=self._clock())
-        mine = self.started.setdefault(self.person, [])
+        mine = self.near_runs.setdefault(self.person, [])
         if all(known.run_id != made.run_id for known in mine):
             mine.insert(0, made)
         return made
@@ -57,12 +57,12 @@ class RunsInMemory:
     def stop_run(self, run_id: str) -> NearRun:
         """See ServiceClient."""
         self._called()
-        for known in self.started.get(self.person, []):
+        for known in self.near_runs.get(self.person, []):
             if known.run_id == run_id:
                 known["state"] = "stopped"
                 return known
         raise NotFoundError(f"You have no run {run_id}.")
 
-    def change(self, user: str, **members: Any) -> None:
+    def set_run(self, user: str, **members: Any) -> None:
         """Let the latest run of a person be as this."""
-        self.started[user][0].update(members)
+        self.near_runs[user][0].update(members)

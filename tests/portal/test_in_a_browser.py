@@ -61,7 +61,7 @@ def full_site(site, make_received):
             "run_id": str(number) * 16, "files": ["/srv/union/alice/*.log"], "options": ["--memory=1GB"],
             "command": ["egrep", "-c", "x" * 80, "{}"],
         })  # fmt: skip
-        site.change(
+        site.set_run(
             "alice", state=state, node="login1", began_at=1.8e9, ended_at=1.8e9, tasks=12, tasks_done=5,
             bytes_read=3e6, bytes_returned=9, output=f"/home/alice/{'long/' * 40}1.out", exit_status=number,
             errors="map-near: 12 tasks in 3.50 s " * 9,

@@ -19,7 +19,7 @@ def start(visitor, **changed: str):
 
 def test_run_is_stored_as_words_and_no_shell_string(alice, site) -> None:
     assert start(alice, reduce="sort -u", force="yes", cpus="1.5").status_code == 303
-    (run,) = site.started["alice"]
+    (run,) = site.near_runs["alice"]
     assert run.files == ["/data/*.log", "/data/more"]
     assert run.command == ["grep", "-c", "a b", "{}"]
     assert run.options == ["--force", "--memory=1GB", "--cpus=1.5", "--reduce=sort -u", "--shuffle=0"]
@@ -38,7 +38,7 @@ def test_page_says_that_nobody_serves_and_who_does(alice, site, clock) -> None:
 
 def test_how_far_a_run_is_and_how_it_ended_is_shown(alice, site, clock) -> None:
     start(alice)
-    site.change(
+    site.set_run(
         "alice", state="running", node="login1", began_at=clock() - 90, tasks=12, tasks_done=3,
         bytes_read=45_000_000, bytes_returned=1200, errors="map-near: <b>odd</b>\nline", output="/r/1.out",
     )  # fmt: skip
@@ -46,17 +46,17 @@ def test_how_far_a_run_is_and_how_it_ended_is_shown(alice, site, clock) -> None:
     for words in ("3 of 12 tasks", "45\u00a0MB read", "runs for 90", "&lt;b&gt;odd", "login1", ">Stop<"):
         assert words in part, words
     assert "Start a run" not in part
-    site.change("alice", state="lost", reported_at=clock() - 60)
+    site.set_run("alice", state="lost", reported_at=clock() - 60)
     part = alice.get(PAGE).text
     assert "lost: not run again" in part
     assert ">Stop<" not in part
-    site.change("alice", state="ended", ended_at=clock(), exit_status=1)
+    site.set_run("alice", state="ended", ended_at=clock(), exit_status=1)
     assert "ended, status 1" in alice.get(PAGE).text
 
 
 def test_run_is_stopped(alice, site) -> None:
     start(alice)
-    address = f"{PAGE}/{site.started['alice'][0].run_id}/stop"
+    address = f"{PAGE}/{site.near_runs['alice'][0].run_id}/stop"
     said = alice.post(address, {}, page=PAGE, follow_redirects=True).text
     assert "It is stopped." in said
     said = alice.post(f"{PAGE}/none/stop", {}, page=PAGE, follow_redirects=True).text
@@ -67,10 +67,10 @@ def test_nobody_sees_or_stops_a_run_of_another_and_administrators_count_them(
     alice, root, signed_in, site
 ) -> None:
     start(alice)
-    bob, address = signed_in("bob"), f"{PAGE}/{site.started['alice'][0].run_id}/stop"
+    bob, address = signed_in("bob"), f"{PAGE}/{site.near_runs['alice'][0].run_id}/stop"
     assert "grep" not in re.sub(r'class="hint".*?</span>', "", bob.get(PAGE).text)
     bob.post(address, {}, page=PAGE)
-    assert site.started["alice"][0].state == "waiting"
+    assert site.near_runs["alice"][0].state == "waiting"
     page = re.sub(r'class="hint".*?</span>', "", root.get(PAGE).text)
     assert ">alice<" in page
     assert "grep" not in page
@@ -87,7 +87,7 @@ def test_what_is_odd_is_said_and_what_was_typed_stays(alice, site, changed: dict
     assert refused.status_code == 422
     assert 'aria-invalid="true"' in refused.text or 'role="alert"' in refused.text
     assert 'value="1GB"' in refused.text
-    assert site.started == {}
+    assert site.near_runs == {}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_service_that_is_away_keeps_what_was_typed(alice, site) -> None:
 
 def test_form_of_another_site_starts_nothing(alice, site) -> None:
     assert alice.client.post(PAGE, data={**RUN, "run_id": "a" * 16}).status_code == 400
-    assert site.started == {}
+    assert site.near_runs == {}
 
 
 def test_what_was_typed_when_the_session_ended_comes_back_and_is_not_started(alice, site) -> None:
@@ -134,4 +134,4 @@ def test_what_was_typed_when_the_session_ended_comes_back_and_is_not_started(ali
     page = alice.get(PAGE).text
     assert "nothing was started yet" in page
     assert "/data/more" in page
-    assert site.started == {}
+    assert site.near_runs == {}
