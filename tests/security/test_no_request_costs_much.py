@@ -76,6 +76,7 @@ ORDER = (  # others need what they make; a change is undone before others are ma
     "/v1/runs",
     "/v1/runs/take",
     "/v1/runs/{run_id}/report",
+    "/v1/runs/{run_id}/stop",
     "/v1/places",
     "/v1/places/{place_id}/renewals",
     "/v1/places/{place_id}",
@@ -83,7 +84,7 @@ ORDER = (  # others need what they make; a change is undone before others are ma
 )
 RUN = "/v1/runs/{run_id}"
 RIGHT |= {
-    "/v1/runs": {"run_id": "a" * 16, "files": "/data/log", "command": "{}", "options": "--force"},
+    "/v1/runs": {"run_id": "a" * 16, "files": ["/data/log"], "command": ["cat", "{}"]},
     "/v1/runs/take": {"directory": "/home/alice"},
     **{f"{RUN}/{what}": {"run_id": "a" * 16} for what in ("report", "stop")},
 }
