@@ -17,6 +17,7 @@ from fake_elements import ElementsInMemory
 from fake_files import FilesInMemory
 from fake_groups import GroupsInMemory
 from fake_history import HistoryInMemory
+from fake_runs import RunsInMemory
 from fake_tokens import TokensInMemory
 from fake_workloads import WORKLOADS, WorkloadsInMemory
 from ses_client.client import ServiceClient
@@ -89,6 +90,7 @@ class InMemorySelectionService(
     GroupsInMemory,
     FilesInMemory,
     TokensInMemory,
+    RunsInMemory,
     HistoryInMemory,
     WorkloadsInMemory,
     ServiceClient,

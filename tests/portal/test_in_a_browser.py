@@ -13,11 +13,11 @@ PAGES = (
     "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage",
     "/storage/union/b1", "/files", "/files/summary", "/files/0000000000000001", "/account",
     "/account/tokens", "/requirements/applied", "/profiles", "/profiles/alice:simulate",
-    "/history", "/history/1", "/history/1/undo", "/help", "/nothing",
+    "/runs", "/history", "/history/1", "/history/1/undo", "/help", "/nothing",
 )  # fmt: skip
 OF_ADMINISTRATORS = (
     "/storage", "/storage/union/b1/change", "/storage/union/b3/change", "/storage/add", "/people", "/health",
-    "/people/alice", "/welcome/none",
+    "/people/alice", "/welcome/none", "/runs",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
   .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())
@@ -54,7 +54,18 @@ def full_site(site, make_received):
     site.replace_requirements("site", "default", space, profile="alice:simulate", revision=0)
     site.got[site.records[0].placement_id] = make_received(site.records[0])
     site.jobs[site.records[0].placement_id] = "4711"
-    site.acting("alice").make_token("laptop", "read", 30)
+    mine = site.acting("alice")
+    mine.make_token("laptop", "read", 30)
+    for number, state in enumerate(("ended", "running")):
+        mine.start_run({
+            "run_id": str(number) * 16, "files": ["/srv/union/alice/*.log"], "options": ["--memory=1GB"],
+            "command": ["egrep", "-c", "x" * 80, "{}"],
+        })  # fmt: skip
+        site.set_run(
+            "alice", state=state, node="login1", began_at=1.8e9, ended_at=1.8e9, tasks=12, tasks_done=5,
+            bytes_read=3e6, bytes_returned=9, output=f"/home/alice/{'long/' * 40}1.out", exit_status=number,
+            errors="map-near: 12 tasks in 3.50 s " * 9,
+        )  # fmt: skip
     return site
 
 

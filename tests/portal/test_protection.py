@@ -25,7 +25,7 @@ OPEN = {"static", "accounts.sign_in", "accounts.sign_in_submit", "accounts.sign_
 def _addresses(app, method: str, but: set[str]) -> list[str]:
     """Return an address of every view that takes ``method``."""
     values = {"level": "user", "name": "alice", "placement_id": "1", "number": 1, "kind": "csv",
-              "key": "k", "system": "union", "what": "drain"}  # fmt: skip
+              "key": "k", "system": "union", "what": "drain", "run_id": "r"}  # fmt: skip
     urls = app.url_map.bind("localhost")
     return [
         urls.build(rule.endpoint, {name: values[name] for name in rule.arguments}, method=method)

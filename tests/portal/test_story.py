@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -182,6 +187,62 @@ def test_an_administrator_drains_an_element_and_takes_it_back(stack: Stack, open
     page.get_by_role("link", name="a day").click()
     expect(page.get_by_role("img", name="Rates over the last day")).to_be_visible()
     assert Axe().run(page).violations_count == 0
+
+
+def test_a_run_is_started_followed_and_stopped_in_the_portal(
+    stack: Stack, tmp_path: Path, open_window
+) -> None:
+    """A ``ses serve-runs`` of the same person takes both; the first waits until it is stopped."""
+    for number in range(3):
+        (tmp_path / f"{number}.log").write_text(f"line of {number}\n")
+    window = open_window()
+    page = window.page
+    window.sign_in(stack.portal, "nobody", PASSWORD)
+    page.goto(f"{stack.portal}/account/tokens")
+    page.get_by_label("Name", exact=True).fill("runs")
+    page.get_by_role("button", name="Make token").click()
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text(page.locator("section.notice pre").first.inner_text())
+    page.get_by_role("link", name="Runs", exact=True).click()
+    expect(page.locator("main")).to_contain_text("Nobody serves your runs.")
+    with serving_runs(stack, token, tmp_path):
+        run = page.locator("li.run").first
+        wait = "case $0 in *2.log) sleep 600;; esac; "
+        for number, first in enumerate((wait, "")):
+            page.get_by_label("Files", exact=True).fill(f"{tmp_path}/*.log")
+            page.get_by_label("Command", exact=True).fill(f"sh -c '{first}cat $0' {{}}")
+            page.get_by_role("button", name="Start", exact=True).click()
+            expect(page.locator("li.run")).to_have_count(number + 1)
+            if first:
+                expect(run).to_contain_text("2 of 3 tasks")
+                assert Axe().run(page).violations_count == 0
+                run.get_by_role("button", name="Stop").click()
+                expect(run).to_contain_text("stopped, status 143")
+        expect(run).to_contain_text("ended, status 0")
+        expect(run).to_contain_text("3 of 3 tasks")
+        (kept,) = [out for out in tmp_path.glob("*.out") if f"{tmp_path.name}/{out.name}" in run.inner_text()]
+        assert kept.read_text() == "line of 0\nline of 1\nline of 2\n"
+        expect(page.locator("main")).not_to_contain_text("Nobody serves")
+
+
+@contextmanager
+def serving_runs(stack: Stack, token: Path, folder: Path) -> Iterator[None]:
+    """A ``ses serve-runs`` in a folder until the block ends, which ends it by Ctrl-C."""
+    environment = {
+        **os.environ, "SES_SERVICE_URL": stack.service, "SES_TOKEN_FILE": str(token),
+        "XDG_STATE_HOME": str(folder / "state"), "LOGNAME": "nobody",
+    }  # fmt: skip
+    command = [Path(sys.executable).parent / "ses", "serve-runs", "--only", "sh", folder]
+    server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        yield
+    finally:
+        server.send_signal(signal.SIGINT)
+        said = server.communicate(timeout=60)[1]
+    assert server.returncode == 130, said
+    assert "Runs that nobody starts in the portal are run here" in said
+    assert "only sh" in said
 
 
 def test_two_windows_do_not_overwrite_each_other(stack: Stack, open_window) -> None:

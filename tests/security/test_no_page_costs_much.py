@@ -39,6 +39,7 @@ VALUES = {
     "number": 1,
     "placement_id": PLACED,
     "what": "set",
+    "run_id": "a" * 16,
 }
 NAMES = {"storage": "b0", "profiles": "w:simulate", "people": "w", "requirements": "default"}
 LAST = ("/people/<name>/remove", "/sign-in")  # ends the accounts; has wrong passwords, after which all wait
@@ -105,7 +106,9 @@ def _client(app: Flask, name: str | None) -> FlaskClient:
     if name is not None:
         portal = app.extensions["ses_webface"]
         portal.accounts.add(name, PASSWORD, vo="materials", is_admin=True)
-        portal.selection.acting(name).make_token("laptop", "read", 30)
+        mine = portal.selection.acting(name)
+        mine.make_token("laptop", "read", 30)
+        mine.start_run({"run_id": "a" * 16, "files": ["/b0/f"], "command": ["cat", "{}"], "options": []})
         data = {"csrf_token": _token(client.get("/sign-in").text), "name": name, "password": PASSWORD}
         assert client.post("/sign-in", data=data).status_code == 303
     return client

@@ -30,6 +30,7 @@ from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.nodes import NodeCalibration
 from ses_service.security.munge import Credential
 from ses_service.security.sessions import Sessions
+from ses_service.security.tokens import Principal, Role
 from smed_monitor.config.settings import ElementSettings, Settings, Target
 from smed_monitor.http.app import create_app as create_monitor
 from smed_monitor.scraping.monitor import Monitor
@@ -72,11 +73,23 @@ ORDER = (  # others need what they make; a change is undone before others are ma
     "/v1/nodes/{node}/announcements",
     "/v1/tokens",
     "/v1/tokens/{name}/revoke",
+    "/v1/runs",
+    "/v1/runs/take",
+    "/v1/runs/{run_id}/report",
+    "/v1/runs/{run_id}/stop",
     "/v1/places",
     "/v1/places/{place_id}/renewals",
     "/v1/places/{place_id}",
     *(f"{ELEMENT}{what}" for what in ("", "/drain", "/undrain", "/history", "/remove")),
 )
+RUN = "/v1/runs/{run_id}"
+RIGHT |= {
+    "/v1/runs": {"run_id": "a" * 16, "files": ["/data/log"], "command": ["cat", "{}"]},
+    "/v1/runs/take": {"directory": "/home/alice"},
+    **{f"{RUN}/{what}": {"run_id": "a" * 16} for what in ("report", "stop")},
+}
+ROLES = {"/v1/runs": "portal", **dict.fromkeys(("/v1/runs/take", f"{RUN}/report", f"{RUN}/stop"), "user")}
+"""Whose token each of these needs; the others are asked as an administrator."""
 ANSWERS = {"/readyz": (200, 503)}  # the monitor scrapes nothing here, and says so
 
 
@@ -85,6 +98,16 @@ class _Munge:
 
     def decode(self, _: str) -> Credential:
         return Credential(os.getuid(), ip_address("127.0.0.1"), b"qstorman-session 1 user localhost")
+
+
+class _Tokens:
+    """Knows a role by its name."""
+
+    def find(self, token: str) -> Principal | None:
+        return {
+            "portal": Principal("portal", Role.PORTAL),
+            "user": Principal("alice", Role.USER, "alice"),
+        }.get(token)
 
 
 class _Monitor:
@@ -133,7 +156,8 @@ def _service_on(store: HttpStore) -> Any:
     assert made == CHANGED
     knowledge = type("_Changeable", (parts.FakeKnowledge,), {"exchange": exchange})(environment)
     sessions = Sessions(_Munge(), b"k" * 32, clock)
-    made = parts.Service(environment, clock, sessions=sessions, knowledge=knowledge).refresh()
+    known = {"sessions": sessions, "knowledge": knowledge, "tokens": _Tokens()}
+    made = parts.Service(environment, clock, **known).refresh()
     made.runtime.past = _Monitor()
     made.see(site.observed.values())
     opened = importlib.import_module("files_opened").announcement([PLACED], ["union/b0"], placed_at=clock())
@@ -157,14 +181,15 @@ def costliest(app: Any, document: dict[str, Any], *, seed: int, share: float) ->
     operations = contract.operations()
     operations.sort(key=lambda one: ORDER.index(one[0]) if one[0] in ORDER else len(ORDER))
     for path, method, operation in operations:
+        environ = {**ENVIRON, "HTTP_AUTHORIZATION": f"Bearer {ROLES[path]}"} if path in ROLES else ENVIRON
         small = dict(contract.requests(path, method, operation))[SMALL]()
-        status = measure(app, small, ENVIRON).status
+        status = measure(app, small, environ).status
         expected = ANSWERS.get(path, (200, 201))
         assert status in expected, f"{method} {path}: the right one is refused with {status}"
         first = Request(method, path, "none")
         for what, make in contract.requests(path, method, operation):
             if rng.random() < share or what == "many parameters" or ("x" in what and "65536 of 'n" in what):
-                asked = measure(app, make(), ENVIRON)
+                asked = measure(app, make(), environ)
                 assert asked.status != 500, f"{method} {path}: {what}"
                 first = max(first, asked, key=lambda one: one.cost)
         worst.append(first)

@@ -30,6 +30,7 @@ from ses_webface.portal import Portal, portal
 from ses_webface.profiles import views as profiles
 from ses_webface.quotas import views as quotas
 from ses_webface.requirements import views as requirements
+from ses_webface.runs import views as runs
 from ses_webface.settings import Settings, prepare_state_dir, secret_key, service_address
 from ses_webface.storage import changing as element_changes
 from ses_webface.storage import views as storage
@@ -88,6 +89,7 @@ def create_app(
         storage,
         element_changes,
         files,
+        runs,
         history,
         health,
         quotas,

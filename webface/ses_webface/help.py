@@ -32,6 +32,11 @@ WORDS = (
         "Whether a file got what was required: met, nearly met (at least 80 % of it), missed, or cannot say, "
         "where too little moved or the data may still be in memory.",
     ),
+    (
+        "run",
+        "A program that runs on each of many files, on the node that holds it. It runs as you, where you "
+        "started ses serve-runs; the portal itself runs nothing.",
+    ),
     ("job", "A job of the scheduler that ran the program, such as one of Slurm."),
 )
 

@@ -36,7 +36,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _MAX_DRAFT = 2000  # bytes as the cookie packs them, of the 4 KiB browsers keep
-_TAKE_DRAFTS = ("requirements.submit", "element_changes.add_submit")
+_TAKE_DRAFTS = ("requirements.submit", "element_changes.add_submit", "runs.start")
 View = TypeVar("View", bound=Callable[..., Any])
 
 

@@ -96,6 +96,10 @@ _COMMANDS = {
         "Run an unmodified program on the node that holds its files, if that is faster.",
     ),
     "map-near": ("near.map_near", "Run an unmodified program on each file, on the node that holds it."),
+    "serve-runs": (
+        "near.serve_runs",
+        "Run here, as you, what you start in the portal: each run as ses map-near, in DIRECTORY.",
+    ),
 }
 
 # Commands of distributions of their own, which may not be installed, and the first sentence of their help.

@@ -31,6 +31,7 @@ from ses_client.messages.requirements import (
     Subject,
     Suggestion,
 )
+from ses_client.messages.runs import NearRun, NearRuns, RunCounts, RunTaken
 from ses_client.messages.selections import Placement, PlacementList, PlacementRecord, Selection
 from ses_client.messages.vocabulary import Expansion, Vocabulary
 
@@ -323,6 +324,31 @@ class ServiceClient:
     def revoke_tokens(self) -> PersonalTokens:
         """Revoke all personal tokens of the caller."""
         return self._ask("POST", "/v1/tokens/revoke", PersonalTokens.of, body={}, writes=True)
+
+    def runs(self) -> NearRuns:
+        """Return the caller's runs, and who serves them."""
+        return self._ask("GET", "/v1/runs", NearRuns.of)
+
+    def run_counts(self) -> RunCounts:
+        """Return how many runs everybody has."""
+        return self._ask("GET", "/v1/runs/counts", RunCounts.of)
+
+    def start_run(self, run: JSON) -> NearRun:
+        """Start a run of the caller's; the same one again changes nothing."""
+        return self._ask("POST", "/v1/runs", NearRun.of, body=run, writes=True)
+
+    def take_run(self, node: str, directory: str) -> NearRun | None:
+        """Take a run of the caller's, to run it in a directory of a node; ``None``: none waits."""
+        where = {"node": node, "directory": directory}
+        return self._ask("POST", "/v1/runs/take", RunTaken.of, body=where, writes=True).run
+
+    def report_run(self, run_id: str, known: JSON) -> NearRun:
+        """Report on a run that was taken; raises NotFoundError for one that is forgotten."""
+        return self._ask("POST", f"/v1/runs/{_segment(run_id)}/report", NearRun.of, body=known, writes=True)
+
+    def stop_run(self, run_id: str) -> NearRun:
+        """Stop a run of the caller's; raises NotFoundError where there is none."""
+        return self._ask("POST", f"/v1/runs/{_segment(run_id)}/stop", NearRun.of, body={}, writes=True)
 
     def send_accounts(self, homes: Mapping[str, str]) -> None:
         """Send the VO of each account that has one, by user; this replaces what was sent before."""

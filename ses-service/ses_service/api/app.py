@@ -25,6 +25,7 @@ from ses_service.api.routes import (
     places,
     quotas,
     requirements,
+    runs,
     selections,
     sessions,
     tokens,
@@ -78,7 +79,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             raise InvalidProblem([error])
 
     storage = (selections, placements, places, files, nodes, ledger, elements, element_changes, quotas)
-    people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge)
+    people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge, runs)
     for area in (*storage, *people, health):
         app.register_blueprint(area.blueprint)
     return app

@@ -133,6 +133,12 @@ class TooManyPlacesProblem(Problem):
     status, slug = 409, "too-many-places"
 
 
+class TooManyRunsProblem(Problem):
+    """The user has as many runs that are not over as one may have."""
+
+    status, slug = 409, "too-many-runs"
+
+
 class EndedProblem(Problem):
     """It has ended, or its id is that of something else."""
 

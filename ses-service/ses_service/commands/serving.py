@@ -196,6 +196,7 @@ def _config(
         accounts_state=state / "accounts.json",
         space_state=state / "space.json",
         quota_state=state / "quotas.json",
+        runs_state=state / "runs",
         policies=parts.policies,
         keep_files=asked.keep_files * 86400,
         clock=SlewedClock(),

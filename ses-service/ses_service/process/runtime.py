@@ -28,6 +28,7 @@ from ses_service.process.metrics import Metrics
 from ses_service.process.placements import Placements
 from ses_service.process.quotas import Quotas
 from ses_service.process.readiness import Readiness
+from ses_service.process.runs import Runs
 from ses_service.process.space import Space
 from ses_service.security.personal_tokens import PersonalTokens
 from ses_service.security.sessions import Sessions
@@ -59,9 +60,9 @@ class ServiceConfig:
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  By ``trust`` the monitor is verified.
     ``members`` is a members file; what is known by it is kept in ``members_state``, and what portals report
-    of their accounts in ``accounts_state``, how elements fill in ``space_state``, and quotas in
-    ``quota_state``.  What files received is kept for ``keep_files`` seconds.  ``wall`` is the clock that
-    tokens of an issuer end by, if it is another.
+    of their accounts in ``accounts_state``, how elements fill in ``space_state``, quotas in ``quota_state``,
+    and runs in the folder ``runs_state``.  What files received is kept for ``keep_files`` seconds.  ``wall``
+    is the clock that tokens of an issuer end by, if it is another.
     """
 
     knowledge: KnowledgeBase | None = None
@@ -81,6 +82,7 @@ class ServiceConfig:
     accounts_state: Path | None = None
     space_state: Path | None = None
     quota_state: Path | None = None
+    runs_state: Path | None = None
     max_body: int = 2**20
     keep_files: float = KEEP_FILES
     clock: Callable[[], float] = time.time
@@ -160,6 +162,7 @@ class Runtime:
         self._housekeeping = Loop("housekeeping", self._expire)
         self._groups = Loop("membership", self.membership.step)
         self.personal_tokens = config.personal_tokens or PersonalTokens(None, config.clock)
+        self.runs = Runs(config.runs_state, config.clock)
         self._token_uses = Loop("personal tokens", self.personal_tokens.write_uses)
 
     def start(self) -> None:

@@ -66,7 +66,7 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
 
 @token.command("revoke", epilog=examples("ses token revoke laptop", "ses token revoke --all --user alice"))
 @click.argument("name", required=False)
-@click.option("--all", "revokes_all", is_flag=True, help="All of them.")
+@click.option("--all", "revokes_all", is_flag=True, help="All of them, and forget your runs.")
 @_user_option
 @service_command
 def revoke(

@@ -84,11 +84,13 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
 def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
     """Revoke all of your tokens
 
-    That of this request, too.  A portal does so for people whose account, password or role ends.
+    That of this request, too, and forget your runs: those that run are ended.  A portal does so for people
+    whose account, password or role ends.
     """
     user = _person()
     try:
         runtime().personal_tokens.revoke_all(user)
+        runtime().runs.forget(user)
     except OSError as error:
         raise _not_kept(error) from None
     return _list()

@@ -23,7 +23,7 @@ from ses.amounts import Size
 from ses.commands.examples import examples
 from ses.commands.near.options import Cost, WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
-from ses.commands.options import Existing, service_command
+from ses.commands.options import Existing, FileName, service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
 from ses.near.execution.executors import Limits
@@ -32,8 +32,9 @@ from ses.near.price import Prices, near_over_here
 from ses.near.run_near import Wanted
 from ses.near.running import to_descriptor
 from ses.near.shuffle.sorting import Order, Shuffle
-from ses.near.tasks import HERE, Progress, tasks_of
+from ses.near.tasks import HERE, Progress, progress, tasks_of
 from ses.output import console, line, print_json
+from ses.whole_file import write_whole
 
 _SHOW_SECONDS = 10.0
 
@@ -70,6 +71,8 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
 @click.option("--into", metavar="FOLDER", help="With --shuffle: output stays on the nodes, in FOLDER/part-*.")
 @click.option("--force", is_flag=True, help="Run there even if running here is predicted to be faster.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
+@click.option("--progress", "progress_file", type=FileName(), metavar="FILE",
+              help="Keep FILE up to date with how far it is, as one line of JSON.")  # fmt: skip
 @click.option("--held", type=_Held(), multiple=True, metavar="PATTERN=NODE",
               help="Files that fit lie on that node; may be repeated. [what the site says]")  # fmt: skip
 @click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
@@ -91,6 +94,7 @@ def map_near(
     array: Path | None,
     shuffle: int | None,
     into: str | None,
+    progress_file: Path | None,
     cpus: float | None,
     memory: int | None,
     io_weight: int | None,
@@ -124,13 +128,14 @@ def map_near(
     tasks = tasks_of(where.extents, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
     with (
-        interruptible("map-near"), _live_progress() as show,
+        interruptible("map-near"), _live_progress(progress_file) as show,
         _reduced(None if order else reducer) as (output, reduced), _below(array) as folder,
         Shuffle(wanted, order) if order else nullcontext() as shuffled,
     ):  # fmt: skip
         wanted = replace(wanted, at_once=0 if wanted.executor_used == "slurm" else at_once)
         result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), show, folder, shuffled)
     result.shuffled = shuffled.sent if shuffled else 0
+    _keep(progress_file, progress({task.number: task for task in tasks}, range(len(tasks)), result.seconds))
     _finish(result, report, as_json)
     raise SystemExit(reduced() or result.status)
 
@@ -200,14 +205,15 @@ def _reduced(reducer: str | None) -> Iterator[tuple[Callable[[bytes], object], C
 
 
 @contextmanager
-def _live_progress() -> Iterator[Callable[[Progress], None]]:
-    """How progress is shown: on a terminal one live line, elsewhere a line now and then."""
+def _live_progress(file: Path | None) -> Iterator[Callable[[Progress], None]]:
+    """How progress is shown: on a terminal one live line, elsewhere a line now and then; and in a file."""
     out = console(sys.stderr)
     last = time.monotonic()
     status = out.status("starting") if out.is_terminal else None
 
     def show(how_far: Progress) -> None:
         nonlocal last
+        _keep(file, how_far)
         if status is not None:
             status.update(how_far.text)
         elif time.monotonic() - last >= _SHOW_SECONDS:
@@ -221,6 +227,11 @@ def _live_progress() -> Iterator[Callable[[Progress], None]]:
     finally:
         if status is not None:
             status.stop()
+
+
+def _keep(file: Path | None, how_far: Progress) -> None:
+    if file is not None:
+        write_whole(file, json.dumps(asdict(how_far)) + "\n")
 
 
 def _report(where: Spread, decision: Decision | None, prices: Prices | None) -> dict[str, Any]:

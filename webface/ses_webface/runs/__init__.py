@@ -1,0 +1,1 @@
+"""Runs near the data, which a process of their owner takes."""
