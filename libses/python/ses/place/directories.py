@@ -26,6 +26,7 @@ from ses_client.unions import Mount, parse_mounts
 
 PATIENCE = 2.0  # seconds
 _SOON = 0.05  # seconds until the rest is looked at all at once
+_STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
 _RESULT = 3  # the descriptor by which a process answers
 _one_at_a_time = allocate_lock()
@@ -67,11 +68,11 @@ def look_at(
     end_lookers()
     answers: dict[str, dict[str, Any]] = {}
     pid, reading = _ask(given, claimed)
-    began = time.monotonic()  # a fork of a large process takes its time, which is no directory's
+    began = time.monotonic()
     try:
         meanwhile()
         mounts = {mount.number: mount for mount in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
-        _take(reading, answers, set(given), began + patience)
+        _take(reading, answers, set(given), patience)
     finally:
         os.close(reading)
         hangs = answers.keys() < set(given) or time.monotonic() - began >= _SOON
@@ -104,16 +105,18 @@ def _directory(
     return Directory(given, identity=identity, file_system=file_system, device=devices[file_system], **facts)
 
 
-def _take(reading: int, answers: dict[str, dict[str, Any]], given: set[str], until: float) -> None:
-    """Take the answers of a process, until it has said all, or time is up."""
-    waiting, said = select.poll(), b""
+def _take(reading: int, answers: dict[str, dict[str, Any]], given: set[str], patience: float) -> None:
+    """Take the answers of a process, until it has said all, or time is up since it began to look."""
+    waiting, said, until = select.poll(), b"", time.monotonic() + _STARTS * patience
     waiting.register(reading, select.POLLIN)
     while answers.keys() < given and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
         part = os.read(reading, 1 << 16)
         if not part:
             break
         *lines, said = (said + part).split(b"\n")
-        answers |= {answer["given"]: answer for answer in map(json.loads, lines)}
+        if lines and not lines[0]:  # it begins
+            until = time.monotonic() + patience
+        answers |= {answer["given"]: answer for answer in map(json.loads, filter(None, lines))}
 
 
 def _is_over(pid: int, *, hangs: bool) -> bool:
@@ -138,6 +141,7 @@ def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
     try:
         os.dup2(writing, _RESULT)
         close_all_from(_RESULT + 1)
+        os.write(_RESULT, b"\n")
         rest = dict.fromkeys(given)
         start_new_thread(_at_once, (rest, claimed))
         for name in list(rest):
