@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,56 +17,39 @@
 
 _Static_assert(sizeof(ses_place) == 4352, "the size of a place is part of the ABI");
 
-/* The errno for how the command ended; 0: well, or it was reaped by a handler of the program's. */
-static int error_of(pid_t child) {
-  static const int errors[] = {0, ENOSPC, EINVAL, EHOSTUNREACH, EACCES, ENOENT};
-  int status = ses_command_status(child);
-  if (status < 0)
-    return 0;
-  return status < (int)(sizeof errors / sizeof errors[0]) ? errors[status] : EIO;
-}
-
-/* "ID ELEMENT DIRECTORY" and a newline, all of it read from FD, which is closed.  1, or 0. */
-static int read_place(int fd, ses_place *place) {
-  char line[sizeof *place + 1];
-  size_t length = 0;
-  ssize_t more;
-  while (length < sizeof line - 1 &&
-         ((more = read(fd, line + length, sizeof line - 1 - length)) > 0 ||
-          (more < 0 && errno == EINTR)))
-    length += more > 0 ? (size_t)more : 0;
-  close(fd);
-  line[length] = '\0';
+/* "ID ELEMENT DIRECTORY"; false: it is not. */
+static bool understand(char *line, ses_place *place) {
   char *element = strchr(line, ' ');
   char *directory = element ? strchr(element + 1, ' ') : NULL;
-  if (!directory || line[length - 1] != '\n')
-    return 0;
-  line[length - 1] = *element++ = *directory++ = '\0';
+  if (!directory)
+    return false;
+  *element++ = *directory++ = '\0';
   memset(place, 0, sizeof *place);
   if (strlen(line) >= sizeof place->id || strlen(element) >= sizeof place->element ||
       strlen(directory) >= sizeof place->directory)
-    return 0;
+    return false;
   strcpy(place->id, line);
   strcpy(place->element, element);
   strcpy(place->directory, directory);
-  return 1;
+  return true;
 }
 
-/* -1 with errno, or 0. */
+/* Runs COMMAND, which names PLACE unless that is NULL.  -1 with errno, or 0; one that a handler of
+ * the program's has reaped has ended well. */
 static int run(struct ses_command *command, ses_place *place) {
-  pid_t child = 0;
-  int fd = -1;
-  int error = ses_command_start(command->arguments, true, &child, &fd);
-  if (error != 0) {
-    errno = error;
-    return -1;
-  }
-  ses_place other; /* what `ses release` prints is no place */
-  int understood = read_place(fd, place ? place : &other) || !place;
-  error = error_of(child);
-  if (error == 0 && understood)
+  static const int errors[] = {0, ENOSPC, EINVAL, EHOSTUNREACH, EACCES, ENOENT};
+  char line[sizeof *place + 1];
+  int status = 0;
+  int error = ses_command_read(command->arguments, true, -1, line, sizeof line, &status);
+  if (error == EMSGSIZE && !place)
+    error = 0;
+  if (error == 0 && status > 0)
+    error = status < (int)(sizeof errors / sizeof errors[0]) ? errors[status] : EIO;
+  if (error == 0 && place && !understand(line, place))
+    error = EPROTO;
+  if (error == 0)
     return 0;
-  errno = error ? error : EPROTO;
+  errno = error;
   return -1;
 }
 

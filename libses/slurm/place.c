@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pwd.h>
-#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
@@ -15,7 +13,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "runtime/clock.h"
 
 #define MOST 64 /* directories, as ses place has it */
 #define NOBODY "65534"
@@ -31,28 +28,11 @@ static void record_of(const struct ses_place_settings *settings, uint32_t job,
   snprintf(path, PATH_MAX, "%s/.%u.place.%s", settings->records, job, node ? node : "");
 }
 
-/* Runs ARGUMENTS; what it prints, of which nothing but a line is of use, into LINE.  False: it
- * failed, or time was up. */
+/* Runs ARGUMENTS; what it prints, which is a line, into LINE.  False: it failed, or time was up. */
 static bool run(char *const arguments[], char line[PATH_MAX], int timeout_s) {
-  uint64_t end = ses_clock_ms() + (uint64_t)timeout_s * 1000, now = 0;
-  size_t length = 0;
-  ssize_t got = 1;
-  pid_t child = 0;
-  int fd = -1;
-  if (ses_command_start(arguments, false, &child, &fd) != 0)
-    return false;
-  while (got > 0 && length < PATH_MAX - 1 && (now = ses_clock_ms()) < end) {
-    struct pollfd watched = {.fd = fd, .events = POLLIN};
-    if (poll(&watched, 1, (int)(end - now)) > 0 &&
-        (got = read(fd, line + length, PATH_MAX - 1 - length)) > 0)
-      length += (size_t)got;
-  }
-  if (got != 0)
-    kill(child, SIGKILL);
-  close(fd);
-  line[length] = '\0';
-  line[strcspn(line, "\n")] = '\0';
-  return ses_command_status(child) == 0 && got == 0;
+  int status = 0;
+  return ses_command_read(arguments, false, timeout_s * 1000, line, PATH_MAX, &status) == 0 &&
+         status == 0;
 }
 
 static bool write_record(const char *name, const char *path, uid_t owner) {

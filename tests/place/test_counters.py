@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from ses.place import samples
 from ses.place.claims import boot
-from ses.place.devices import Counters, counters_of, parse_block
-from ses.place.samples import Load, Sample, measure
+from ses.place.samples import Counters, Load, Sample, counters_of, measure, parse_block
 from ses_client.devices import Served, device_of, file_system_of, parse_mountstats
 from ses_client.unions import Mount
 

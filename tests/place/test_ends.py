@@ -6,6 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -60,22 +62,34 @@ def test_a_lease_ends(ses: Ses, tmp_path: Path) -> None:
     ledger.close()
 
 
-def test_a_claim_ends_with_its_job_where_squeue_says_so(ses: Ses, tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    squeue = programs / "squeue"
-    path = f"{programs}:{os.environ['PATH']}"
-    squeue.write_text("#!/bin/sh\necho 4711\n")
-    squeue.chmod(0o755)
-    ses("place", "--among", tmp_path, "--for", "job", SLURM_JOB_ID="4711", PATH=path)
-    assert [claim["job"] for claim in ses.claims(PATH=path)] == ["4711"]
-    squeue.write_text("#!/bin/sh\necho down >&2\nexit 1\n")
-    assert len(ses.claims(PATH=path)) == 1, "the lease counts where squeue fails"
-    squeue.unlink()
-    assert len(ses.claims()) == 1, "and where there is none"
-    squeue.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Invalid job id specified' >&2\nexit 1\n")
-    squeue.chmod(0o755)
-    assert ses.claims(PATH=path) == []
+def test_a_claim_ends_with_slurms_process_of_its_job(ses: Ses, disks: Callable[..., list[Path]]) -> None:
+    """A program of its name stands in for it."""
+    ses("place", "--among", *disks(16, 16), "--for", "job", SLURM_JOB_ID="4711")
+    program = (
+        "import ctypes, time; ctypes.CDLL(None).prctl(15, b'slurmstepd'); print(flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", program, "slurmstepd: [4711.batch]"]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        assert job.stdout
+        job.stdout.readline()
+        second = ses.json("place", "--again", "1")["claim"]
+        assert (second["job"], second["pid"]) == ("4711", job.pid)
+        with closing(sqlite3.connect(ses.ledger)) as ledger, ledger:
+            ledger.execute("UPDATE claim SET until = made - 1 WHERE id = 1")
+        assert [claim["job"] for claim in ses.claims()] == ["4711"] * 2, "it lasts longer than the lease"
+    finally:
+        job.kill()
+        job.communicate()
+    assert ses.claims() == []
+
+
+def test_a_job_without_such_a_process_ends_with_its_lease_or_its_machine(ses: Ses, tmp_path: Path) -> None:
+    ses("place", "--among", tmp_path, "--for", "job", SLURM_JOB_ID="4711")
+    assert [claim["job"] for claim in ses.claims()] == ["4711"]
+    with closing(sqlite3.connect(ses.ledger)) as ledger, ledger:
+        ledger.execute("UPDATE claim SET boot = 'earlier'")
+    assert ses.claims() == []
 
 
 def test_release_ends_one_claim_of_the_callers(ses: Ses, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 import ses.api
 from mounts import served, stopped
 from places_program import Ses
+from ses.place.chooser import Chooser
 from ses.place.file_set import FileSet
 
 Disks = Callable[..., list[Path]]
@@ -161,14 +162,14 @@ def test_a_file_that_is_collected_in_the_middle_of_a_choice_ends_its_claim_after
     files = ses.api.file_set(plain)
     dropped = [files.open("dropped", "w")]
 
-    def choose(self: ses.api.Places, **asked: Any) -> Any:
+    def choose(self: Chooser, *asked: Any) -> Any:
         if dropped:
             dropped.pop()  # nobody else has it
             assert len(Ses(tmp_path / "state").claims()) == 1
-        return original(self, **asked)
+        return original(self, *asked)
 
-    original = ses.api.Places.place
-    monkeypatch.setattr(ses.api.Places, "place", choose)
+    original = Chooser.place
+    monkeypatch.setattr(Chooser, "place", choose)
     with pytest.warns(ResourceWarning), files.open("kept", "w"):
         assert len(Ses(tmp_path / "state").claims()) == 1
     assert Ses(tmp_path / "state").claims() == []

@@ -86,7 +86,7 @@ def test_no_claim_that_lives_is_lost_and_none_lives_on(
             claimed |= caller.end(kill=False)
         assert killed > jobs // 30
         assert len(claimed) > jobs // 4
-        living = {one.holder.pid: one.id for one in placing.claims_on((), ledger)}
+        living = {one.pid: one.id for one in placing.claims_on((), ledger)}
         assert living.keys() <= running.keys(), "none lives on"
         promised = {job: claim for job, claim in claimed.items() if job in running}
         assert promised

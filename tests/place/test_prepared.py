@@ -92,7 +92,7 @@ def test_both_processes_go_on_after_a_fork(two: Two, looks: list[int]) -> None:
             code = 1
             try:
                 with places.place(size="1MB") as its:
-                    code = int(its.directory == mine.directory or its.claim.holder.pid != os.getpid())
+                    code = int(its.directory == mine.directory or its.claim.pid != os.getpid())
             finally:
                 os._exit(code)
         assert os.waitpid(pid, 0)[1] == 0

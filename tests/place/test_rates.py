@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from ses.place import samples
 from ses.place.decision import Candidate, choose
-from ses.place.devices import Counters
 from ses.place.directories import Directory
 from ses.place.ledger import opened
-from ses.place.samples import Learned, Load, Sample, measure
+from ses.place.samples import Counters, Learned, Load, Sample, measure
 from ses.quantities import requirements_in
 
 GIGABYTE = 10**9

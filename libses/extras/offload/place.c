@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 
@@ -23,33 +22,16 @@ static const char *why(int status) {
                                                                        : "the command ses failed";
 }
 
-/* A line without its end; false: there is none, or it is too long.  Takes over FD. */
-static bool read_line(int fd, char *line, size_t room) {
-  FILE *answer = fdopen(fd, "r");
-  if (!answer) {
-    close(fd);
-    return false;
-  }
-  char *end = fgets(line, (int)room, answer) ? strchr(line, '\n') : NULL;
-  if (end)
-    *end = 0;
-  fclose(answer);
-  return end && end != line;
-}
-
 bool offload_node_of(const char *path, char *address, size_t room, char *reason,
                      size_t reason_room) {
   char *const words[] = {"ses", "nodes", "of", "--address", "--", (char *)path, NULL};
-  pid_t child = 0;
-  int fd = -1;
-  int error = ses_command_start(words, true, &child, &fd);
-  if (error != 0) {
+  int status = -2;
+  int error = ses_command_read(words, true, -1, address, room, &status);
+  if (status == -2) {
     snprintf(reason, reason_room, "the command ses cannot be started: %s", strerror(error));
     return false;
   }
-  bool told = read_line(fd, address, room);
-  int status = ses_command_status(child);
-  if (told && status <= 0) /* below 0: a handler of the program's has reaped it */
+  if (error == 0 && *address && status <= 0) /* below 0: a handler of the program's has reaped it */
     return true;
   snprintf(reason, reason_room, "%.300s: %s (ses nodes of says more)", path, why(status));
   return false;

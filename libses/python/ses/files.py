@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 from ses_client.client import ServiceClient
+from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
 from ses_client.messages.files import COLUMNS, File, FilePage, Received, cause_words, csv_cell
 from ses_client.messages.message import JSON
 from ses_client.visible import on_one_line
@@ -38,6 +39,14 @@ def listed(client: ServiceClient, asked: dict[str, str], most: int | None) -> It
         if not after:
             return
         left = None if left is None else left - len(page.files)
+
+
+def received_by(client: ServiceClient, placement_id: str) -> Received | None:
+    """Return what a file or place received; ``None`` where the service does not say."""
+    try:
+        return client.file(placement_id)
+    except (NotAllowedError, NotFoundError, RefusedError):
+        return None
 
 
 def became(file: File) -> str:

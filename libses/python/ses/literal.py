@@ -1,12 +1,18 @@
-"""Texts as Turtle and TOML write them: both have the same strings."""
+"""Texts as Turtle and TOML write them, which have the same strings, and elements in Turtle."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ses_client.errors import SesError
 from ses_client.visible import is_hidden, visible
 
+PREFIXES = """\
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix unit: <http://qudt.org/vocab/unit/> ."""
 _ESCAPED = re.compile(r'[\\"]')
 
 
@@ -20,6 +26,15 @@ def literal(text: str) -> str:
     return (
         '"' + "".join(_code(character) if is_hidden(character) else character for character in escaped) + '"'
     )
+
+
+def element(subject: str, kind: str, facts: Mapping[str, str], capacity_bytes: int | None) -> str:
+    """Return an element of a storage system; ``facts`` are objects by property, empty where not known."""
+    if capacity_bytes:
+        value = f"qudt:numericValue {capacity_bytes / 2**20:.6e} ; qudt:hasUnit unit:MebiBYTE"
+        facts = {**facts, "capacity": f"[ a qudt:QuantityValue ; {value} ]"}
+    stated = (f"qsm:{name} {value}" for name, value in facts.items() if value)
+    return f"{subject} a qsm:{kind} ;\n    " + " ;\n    ".join(stated) + " .\n"
 
 
 def _code(character: str) -> str:

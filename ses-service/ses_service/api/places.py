@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from ses_service.api import render, render_places
+from ses_client.messages.places import Place, PlaceGiven
+
+from ses_service.api import render
 from ses_service.api.callers import must_act_for, must_ask_for
 from ses_service.api.problems import InvalidProblem, NotFoundProblem, NothingFitsProblem, OverloadedProblem
 from ses_service.api.profiles import find_profile
 from ses_service.api.render import Reply
 from ses_service.api.schemas.places import PlaceRequest, Renewal
-from ses_service.ledger.placement import Placement
+from ses_service.ledger.placement import Held, Placement, PlacementState
+from ses_service.ledger.places import RENEW_WITHIN, has_own_directory
 from ses_service.model.entities import with_home_vo
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import Principal, Role
@@ -45,11 +49,7 @@ def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[
             place = asked.result()
         except DatabaseError:
             raise OverloadedProblem from None
-    notes = [*now.notes_on(body.subject.vo), *now.notes()]
-    backends = {body.storage_system: OF_DIRECTORIES}
-    yield render.reply(
-        render_places.given(place, notes, backends, node_reports=node_reports(now, place)), 200
-    )
+    yield render.reply(explained(now, place, [*now.notes_on(body.subject.vo), *now.notes()]))
 
 
 def _given(now: Runtime, who: Principal, body: PlaceRequest) -> Placement:
@@ -87,8 +87,7 @@ def give(now: Runtime, who: Principal, body: PlaceRequest) -> Reply:
 
 def renew(now: Runtime, who: Principal, body: Renewal, place_id: str) -> Reply:
     """Let a place count for some time more."""
-    place = now.state.places.renew(find(now, who, place_id), body.written_bytes)
-    return render.reply(render_places.place(place, node_reports=node_reports(now, place)))
+    return render.reply(shown(now, now.state.places.renew(find(now, who, place_id), body.written_bytes)))
 
 
 def end(now: Runtime, who: Principal, place_id: str, written: float | None) -> Placement:
@@ -111,9 +110,44 @@ def find(now: Runtime, who: Principal, place_id: str) -> Placement:
     return place
 
 
-def node_reports(now: Runtime, place: Placement) -> bool:
-    """Return whether an agent announces for the node of a place."""
-    return now.state.places.node_reports(place.subject.node)
+def shown(now: Runtime, one: Placement) -> Place:
+    """Return a place in the shape of the contract."""
+    held = one.held or Held()
+    is_open, followed = one.state is PlacementState.OPEN, math.isinf(one.lease_until)
+    by_node = followed or now.state.places.node_reports(one.subject.node)
+    return Place(
+        place_id=one.placement_id,
+        state=one.state.value,
+        subject=render.subject(one.subject),
+        element=one.element.id,
+        storage_system=one.element.storage_system,
+        directory=one.path or "",
+        own_directory=has_own_directory(one),
+        streams=len(one.elements),
+        claimed_bytes=held.claimed,
+        expected_from=one.expected_from,
+        written_bytes=held.written if one.bytes_written is None else one.bytes_written,
+        made_at=one.placed_at,
+        until=held.until,
+        pid=one.pid,
+        followed=is_open and followed,
+        renewed_by=None if not is_open or held.until is not None else "node" if by_node else "caller",
+        renew_within_seconds=RENEW_WITHIN,
+        ended_at=one.ended_at,
+        end_reason=None if one.end_reason is None else one.end_reason.value,
+    )
+
+
+def explained(now: Runtime, one: Placement, notes: Sequence[str] = ()) -> PlaceGiven:
+    """Return a place with the reasons for it; ``notes`` are added to its own."""
+    return PlaceGiven(
+        **shown(now, one),
+        requirements=render.resolved(one.requirements),
+        predicted=render.predictions(one.predicted),
+        candidates=render.candidates(one.candidates, {one.element.storage_system: OF_DIRECTORIES}),
+        refused=render.refusals(one.refused),
+        notes=[*notes, *one.notes],
+    )
 
 
 def _of_a_peer(now: Runtime, who: Principal, place_id: str) -> Placement | None:

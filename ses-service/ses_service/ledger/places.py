@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ses_service.ledger.placement import Placement
+from ses_service.ledger.placement import Held, Placement
 from ses_service.ledger.reports import LedgerError
 
 LEASE = 25.0  # seconds a place of a process counts that nobody renews: less than those of a silent node
@@ -22,26 +22,17 @@ class TooManyPlacesError(LedgerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """What a place lasts as long as: ``started`` is in ticks since the node did, in a PID namespace."""
-
-    pid: int
-    started: int
-    namespace: int
-
-
-@dataclass(frozen=True, slots=True)
 class PlaceAsked:
-    """What is asked of a place beside needs: one of ``process`` and ``until`` says when it ends.
+    """What is asked of a place beside needs: by ``held`` it ends at a time, else with process ``pid``.
 
     ``name`` is that of the directory in the element's own, which the caller makes; none: the element's own.
     """
 
     placement_id: str
+    held: Held
     streams: int = 1
     name: str | None = None
-    process: Process | None = None
-    until: float | None = None
+    pid: int | None = None
 
 
 def reported(opened: Placement, before: Placement, size: float | None) -> Placement:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ses_service.decision.question import Decision
 from ses_service.ledger import places
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.placement import Candidate, EndReason, Held, Placement, PlacementState
+from ses_service.ledger.placement import Candidate, EndReason, Placement, PlacementState
 from ses_service.ledger.places import PlaceAsked, TooManyPlacesError
 from ses_service.ledger.reports import MAY_RETURN, NotYoursError, PlacementEndedError
 from ses_service.model.entities import Subject
@@ -123,8 +123,7 @@ def _place(
     chosen: Candidate,
     ledger: Ledger,
 ) -> Placement:
-    element, process, now = chosen.element, asked.process, decision.decided_at
-    until = asked.until
+    element, now, until = chosen.element, decision.decided_at, asked.held.until
     if until is None:
         node = ledger.nodes.get(subject.node or "")
         until = now + places.LEASE
@@ -134,7 +133,7 @@ def _place(
     folder = element.target.rstrip("/")
     return Placement(
         placement_id=asked.placement_id,
-        subject=replace(subject, node=None if process is None else subject.node),
+        subject=replace(subject, node=None if asked.pid is None else subject.node),
         element=element,
         backend=backend,
         distance=chosen.distance,
@@ -151,11 +150,6 @@ def _place(
         expected_bytes=claimed,
         expected_from=decision.expected_from,
         path=(folder or "/") if asked.name is None else f"{folder}/{asked.name}",
-        pid=None if process is None else process.pid,
-        held=Held(
-            claimed,
-            until=asked.until,
-            started=None if process is None else process.started,
-            namespace=None if process is None else process.namespace,
-        ),
+        pid=asked.pid,
+        held=replace(asked.held, claimed=claimed),
     )

@@ -15,7 +15,6 @@ from ses.api.amount import mb_per_s, whole_bytes
 if TYPE_CHECKING:
     from ses_client.client import ServiceClient
     from ses_client.messages.places import PlaceGiven
-    from ses_client.messages.requirements import Requirement
 
     from ses.place.claims import Holder
     from ses.place.placing import Placement
@@ -54,16 +53,23 @@ def place(
         raise UsageError("Name a storage system (on), or directories (among).")
     needs = requirements_in([need] if isinstance(need, str) else need)
     amount = None if size is None else whole_bytes("size", size)
+    held = holder(f"pid:{os.getpid()}", time.time())
     if on is not None:
-        with _of_service(on, needs, amount, streams, mkdir) as given:
+        from ses_client.client import ServiceClient
+
+        from ses.place import service
+        from ses.settings import current_user, service_address
+
+        client, name = ServiceClient(service_address(None, None)), os.environ.get("SES_APPLICATION") or None
+        wanted = service.wanted(on, current_user(), held, needs, amount, streams, name)
+        with _of_service(client, service.ask(client, wanted, mkdir), held) as given:
             yield given
         return
     named = [os.fspath(entry) for entry in among or ()]
     at_best = {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()}
     file = None if ledger is None else Path(ledger)
-    held = holder(f"pid:{os.getpid()}", time.time())
     request = placing.Request(named, held, needs, amount, mkdir, at_best)
-    with _until_its_end(placing.place(request, file), file) as chosen:
+    with _of_machine(placing.place(request, file), file) as chosen:
         yield chosen
 
 
@@ -100,17 +106,17 @@ def place_again(
     until = holder(f"pid:{os.getpid()}", time.time())
     if isinstance(chosen, Place):
         client = ServiceClient(service_address(None, None))
-        with _held(client, service.again(client, chosen, whole, until), until) as given:
+        with _of_service(client, service.again(client, chosen, whole, until), until) as given:
             yield given
         return
     file = None if ledger is None else Path(ledger)
     named = str(chosen if isinstance(chosen, (str, int)) else chosen.claim.id)
-    with _until_its_end(placing.place_again(named, file, size=whole, holder=until), file) as placement:
+    with _of_machine(placing.place_again(named, file, size=whole, holder=until), file) as placement:
         yield placement
 
 
 @contextmanager
-def _until_its_end(placement: Placement, file: Path | None) -> Iterator[Placement]:
+def _of_machine(placement: Placement, file: Path | None) -> Iterator[Placement]:
     from ses_client.errors import NotFoundError
 
     from ses.place import placing
@@ -123,25 +129,7 @@ def _until_its_end(placement: Placement, file: Path | None) -> Iterator[Placemen
 
 
 @contextmanager
-def _of_service(
-    system: str, needs: list[Requirement], size: int | None, streams: int, mkdir: str | None
-) -> Iterator[PlaceGiven]:
-    from ses_client.client import ServiceClient
-
-    from ses.place import service
-    from ses.place.claims import holder
-    from ses.settings import current_user, service_address
-
-    client = ServiceClient(service_address(None, None))
-    held = holder(f"pid:{os.getpid()}", time.time())
-    application = os.environ.get("SES_APPLICATION") or None
-    request = service.Request(system, current_user(), held, needs, size, streams, application, mkdir)
-    with _held(client, service.ask(client, request), held) as given:
-        yield given
-
-
-@contextmanager
-def _held(client: ServiceClient, given: PlaceGiven, held: Holder) -> Iterator[PlaceGiven]:
+def _of_service(client: ServiceClient, given: PlaceGiven, held: Holder) -> Iterator[PlaceGiven]:
     """Renew a place while the block runs, where nobody else does, and end it."""
     from ses_client.errors import SesError
 

@@ -14,7 +14,7 @@ from ses.api.amount import mb_per_s, whole_bytes
 
 if TYPE_CHECKING:
     from ses.place.chooser import Chooser
-    from ses.place.claims import Holder
+    from ses.place.claims import Claim, Holder
     from ses.place.ledger import Ledger
     from ses.place.request import Placement
 
@@ -50,6 +50,7 @@ class Places:
         self._file = None if ledger is None else Path(ledger)
         self._pid, self._lock, self._open = os.getpid(), Lock(), ExitStack()
         self._ready: tuple[Ledger, Chooser, Holder] | None = None
+        self._ended: list[Claim] = []
 
     def __enter__(self) -> Places:
         return self
@@ -68,16 +69,28 @@ class Places:
         from ses.place.request import Request
 
         whole = None if size is None else whole_bytes("size", size)
-        with self._locked():
-            chooser, holder = self._chooser()
-            request = Request(self._among, holder, self._requirements, whole, mkdir, self._rates)
-            request.check()
-            placement = chooser.place(request)
+        try:
+            with self._locked():
+                chooser, holder = self._chooser()
+                request = Request(self._among, holder, self._requirements, whole, mkdir, self._rates)
+                request.check()
+                placement = chooser.place(request)
+        finally:
+            self._end()
         try:
             yield placement
         finally:
-            with self._locked():
-                self._chooser()[0].release(placement.claim)
+            self._ended.append(placement.claim)
+            self._end()
+
+    def _end(self) -> None:
+        """End claims, now or after the choice that is being made: a block may be collected in its middle."""
+        while self._ended and self._locked().acquire(blocking=False):
+            try:
+                while self._ended:
+                    self._chooser()[0].release(self._ended.pop())
+            finally:
+                self._lock.release()
 
     def _locked(self) -> Lock:
         if self._pid != os.getpid():
@@ -99,7 +112,6 @@ class Places:
         need_core()
         self._close()
         opened = self._open.enter_context(ledgers.opened(self._file))
-        assert opened is not None
         holder = claims.holder(f"pid:{os.getpid()}", time.time())
         self._ready = opened, choosing.Chooser(opened, self._among), holder
         return self._ready[1:]

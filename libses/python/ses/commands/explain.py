@@ -21,7 +21,7 @@ from ses.commands.decision import show_candidates, show_refused, show_requiremen
 from ses.commands.examples import examples
 from ses.commands.options import FileName, service_command, wide_option
 from ses.evidence import CLOCKS_SECONDS, Match, judge
-from ses.files import verdict_lines
+from ses.files import received_by, verdict_lines
 from ses.identity import FileIdentity, identify
 from ses.lustre.evidence import on_lustre
 from ses.managed import outside
@@ -65,7 +65,7 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
         why = _still_known(client, path) or _unknown(file, path, lies_in, exists) + mismatch
         raise NotFoundError(why)
     placement = client.placement(nearest.placement_id)
-    received = _received(client, nearest.placement_id)
+    received = received_by(client, nearest.placement_id)
     verified = None
     osts: tuple[int, ...] | None = None
     if lies_in is not None and placement.target:
@@ -164,7 +164,7 @@ def _still_known(client: ServiceClient, path: Path) -> str:
     file = next((file for file in listed if file.path == name), None)
     if file is None:
         return ""
-    received = _received(client, file.placement_id)
+    received = received_by(client, file.placement_id)
     verdict = [] if received is None else verdict_lines(received)
     who = file.user + (f":{file.application}" if file.application else "")
     when = "" if file.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(file.ended_at))
@@ -175,14 +175,6 @@ def _still_known(client: ServiceClient, path: Path) -> str:
         f"chosen       {file.element}",
         *(f"received     {line}" for line in verdict),
     ])  # fmt: skip
-
-
-def _received(client: ServiceClient, placement_id: str) -> Received | None:
-    """Return what the file received, ``None`` where the service gives no answer."""
-    try:
-        return client.file(placement_id)
-    except (NotAllowedError, NotFoundError, RefusedError):
-        return None
 
 
 def _amount(prediction: Prediction) -> str:

@@ -5,17 +5,14 @@ Says what was seen and nothing else: rates, tiers of disks and labels are for an
 
 from __future__ import annotations
 
-from ses.literal import literal
+from ses.literal import PREFIXES, element, literal
 from ses.lustre.targets import FileSystem, Target
 
 _HEAD = """\
 # {name_literal}, as seen from a client at {mount_literal}.  Add nominal rates
 # (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known, and what links of servers carry
 # (qsm:linkRate); see docs/site.md.
-@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix unit: <http://qudt.org/vocab/unit/> .
+{prefixes}
 @prefix : <https://w3id.org/qstorman/site/{name}/> .
 
 :{name} a qsm:LustreFileSystem ;
@@ -32,6 +29,7 @@ def turtle(system: FileSystem) -> str:
     numbers = {server: number for number, server in enumerate(servers, 1)}
     parts = [
         _HEAD.format(
+            prefixes=PREFIXES,
             name=system.name,
             name_literal=literal(system.name),
             label_literal=literal(f"Lustre {system.name}"),
@@ -44,24 +42,18 @@ def turtle(system: FileSystem) -> str:
 
 
 def _element(system: FileSystem, target: Target, server: int) -> str:
-    facts = [
-        f'qsm:name "OST{target.index:04x}"',
-        f"qsm:elementOf :{system.name}",
-        f"qsm:servedBy :server{server}",
-        f'qsm:target "{target.index}"',
-        f"qsm:state qsm:{_state(target)}",
-    ]
-    if target.pools:  # an element is described by one pool: the smallest it is in
-        pool = min(target.pools, key=lambda name: (len(system.pools[name]), name))
-        facts.append(f"qsm:pool {literal(pool)}")
-    if "f" in target.flags:
-        facts.append('qsm:tier "flash"')
-    if target.capacity_bytes:
-        facts.append(
-            f"qsm:capacity [ a qudt:QuantityValue ; qudt:numericValue {target.capacity_bytes / 2**20:.6e} ; "
-            "qudt:hasUnit unit:MebiBYTE ]"
-        )
-    return f":ost{target.index} a qsm:ObjectStorageTarget ;\n    " + " ;\n    ".join(facts) + " .\n"
+    # An element is described by one pool: the smallest it is in.
+    pool = min(target.pools, key=lambda name: (len(system.pools[name]), name), default="")
+    facts = {
+        "name": f'"OST{target.index:04x}"',
+        "elementOf": f":{system.name}",
+        "servedBy": f":server{server}",
+        "target": f'"{target.index}"',
+        "state": f"qsm:{_state(target)}",
+        "pool": pool and literal(pool),
+        "tier": '"flash"' if "f" in target.flags else "",
+    }
+    return element(f":ost{target.index}", "ObjectStorageTarget", facts, target.capacity_bytes)
 
 
 def _state(target: Target) -> str:

@@ -13,11 +13,11 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from ses.place.claims import Claim, Holder, boot, jobs_running
-from ses.place.decision import Candidate, Judged, choose, core
+from ses.place.claims import Claim, boot
+from ses.place.decision import Candidate, Judged, choose, core, left_out
 from ses.place.directories import Directory, end_lookers, look_at
 from ses.place.ledger import Ledger
 from ses.place.request import (
@@ -36,35 +36,6 @@ FRESH = 1.0  # seconds
 _MIN_LETTERS = 4  # in which two names hardly ever agree
 
 
-@dataclass(slots=True)
-class _Counted:
-    """A directory, and what claims stand for there: see ``Candidate``."""
-
-    seen: Directory
-    sample: Sample | None
-    streams: int = 0
-    reserved: int = 0
-    last: int = 0
-
-    def add(self, claim: Claim, *, lives: bool = True) -> None:
-        """Count a claim, where it is on this device or file system."""
-        if claim.is_on(self.seen.path, self.seen.device):
-            self.streams += claim.streams if lives else 0
-            self.last = max(self.last, claim.id)
-        if claim.is_on(self.seen.path, self.seen.file_system):
-            self.reserved += max(0, claim.bytes - self.seen.held.get(claim.path, 0))
-
-    def remove(self, claim: Claim) -> None:
-        """Count its stream no more."""
-        self.streams -= claim.streams * claim.is_on(self.seen.path, self.seen.device)
-
-    def candidate(self, rates: Mapping[str, float]) -> Candidate:
-        """Return it as the core compares it."""
-        load, learned = (self.sample.load, self.sample.learned.rate) if self.sample else (None, None)
-        rate = rates.get(self.seen.given, learned)
-        return Candidate(self.seen, self.streams, self.reserved, self.last, load, rate)
-
-
 class Chooser:
     """Chooses from directories with an open ledger.  A request names the same directories each time.
 
@@ -76,8 +47,7 @@ class Chooser:
         self._keeps_why = keeps_why
         self._among = list(dict.fromkeys(among))
         self._until = 0.0  # of the monotonic clock
-        self._running: Mapping[str, bool] = {}
-        self._counted: list[_Counted] = []
+        self._candidates: list[Candidate] = []
         self._left_out: list[Directory] = []
         self._known: dict[int, Claim] = {}  # which counted since the look
         self._living: dict[int, Claim] = {}
@@ -93,7 +63,7 @@ class Chooser:
         if time.monotonic() < self._until:
             with suppress(NothingFitsError):
                 return self._place(request)
-        self._look()
+        self._look(request.rates or {})
         try:
             return self._place(request)
         finally:
@@ -103,12 +73,12 @@ class Chooser:
         """End a claim; nothing where it is gone.  The next look shows how much was written."""
         with self._step():
             if claim.own_directory:
-                self._ledger.change(replace(claim, holder=Holder(0.0)))
+                self._ledger.change(claim, until=0.0, pid=None, job=None)
             else:
-                self._ledger.remove([claim])
+                self._ledger.remove(claim)
             if self._living.pop(claim.id, None):
-                for entry in self._counted:
-                    entry.remove(claim)
+                for candidate in self._candidates:
+                    candidate.remove(claim)
 
     def _place(self, request: Request) -> Placement:
         refused: dict[str, Directory] = {}
@@ -117,18 +87,17 @@ class Chooser:
                 self._count()
                 if request.after:
                     refused |= self._all_beside(request.after)
-                usable = [entry for entry in self._counted if entry.seen.given not in refused]
-                candidates = [entry.candidate(request.rates or {}) for entry in usable]
+                usable = [entry for entry in self._candidates if entry.directory.given not in refused]
                 label = request.mkdir if request.size is None else None
                 room = None if label is None else self._ledger.room(request.user, label)
-                row, judged = choose(candidates, request.requirements, request.size, room)
-                chosen = None if row is None else usable[row].seen
-                why = self._why(request, chosen, judged, refused)
-                claim = None if chosen is None else self._claim(chosen, request, room, why)
+                row, judged = choose(usable, request.requirements, request.size, room)
+                chosen = None if row is None else usable[row].directory
+                seen = [*judged, *map(left_out, (*self._left_out, *refused.values()))]
+                claim = None if chosen is None else self._claim(chosen, request, room, seen)
                 if claim and request.after:
                     self._leave(request.after)
             if claim is None or chosen is None:
-                raise nothing_fits(judged, [*self._left_out, *refused.values()])
+                raise nothing_fits(seen)
             try:
                 _make(claim, chosen)
             except OSError as error:
@@ -139,10 +108,10 @@ class Chooser:
                     why = f"no directory can be made there: {error.strerror}"
                     refused[chosen.given] = replace(chosen, reason=why)
                 with self._step():
-                    self._ledger.remove([claim])
+                    self._ledger.remove(claim)
                 self._version = -1
             else:
-                return Placement(claim, judged, [*self._left_out, *refused.values()])
+                return Placement(claim, seen)
 
     @contextmanager
     def _step(self) -> Iterator[None]:
@@ -154,14 +123,9 @@ class Chooser:
             self._version = -1
             raise
 
-    def _look(self) -> None:
+    def _look(self, rates: Mapping[str, float]) -> None:
         claims = self._ledger.claims()
-
-        def meanwhile() -> None:
-            core()
-            self._running = jobs_running(claim.holder.job for claim in claims if claim.holder.job)
-
-        seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], meanwhile)
+        seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], core)
         self._held = {path: held for entry in seen for path, held in entry.held.items()}
         self._measured = False
         self._left_out = [entry for entry in seen if entry.reason]
@@ -171,7 +135,7 @@ class Chooser:
         samples = measure(devices, self._ledger.samples(boot()), began=_began(since))
         with self._ledger.transaction():
             self._ledger.keep(samples, boot())
-        self._counted = [_Counted(entry, samples.get(entry.device)) for entry in usable]
+        self._candidates = [_candidate(entry, samples.get(entry.device), rates) for entry in usable]
         self._known, self._version = {}, -1
         self._until = time.monotonic() + FRESH
 
@@ -182,62 +146,65 @@ class Chooser:
             return
         now = time.time()
         claims = self._ledger.claims()
-        ended = [entry for entry in claims if entry.has_ended(now, self._running)]
-        if not self._measured:
-            learn(self._ledger, ended, self._held)
-            self._measured = True
-            self._ledger.remove(ended)
-        else:  # what was written into others is seen by the next look
-            self._ledger.remove(entry for entry in ended if not entry.own_directory)
+        ended = [entry for entry in claims if entry.has_ended(now)]
+        # What was written into others is seen by the next look.
+        end(
+            self._ledger,
+            [entry for entry in ended if not (self._measured and entry.own_directory)],
+            self._held,
+        )
+        self._measured = True
         self._living = {entry.id: entry for entry in claims}
         for entry in ended:
             del self._living[entry.id]
         self._known |= self._living
-        self._counted = [_Counted(entry.seen, entry.sample) for entry in self._counted]
-        for counted in self._counted:
+        for candidate in self._candidates:
+            candidate.streams = candidate.reserved = candidate.last = 0
             for claim in self._known.values():
-                counted.add(claim, lives=claim.id in self._living)
+                candidate.add(claim, lives=claim.id in self._living)
         self._version = version
 
     def _all_beside(self, claim: Claim) -> dict[str, Directory]:
         """Return the directories of a claim's file system."""
         why = f"it is where claim {claim.id} is"
-        there = [
-            entry.seen for entry in self._counted if claim.is_on(entry.seen.path, entry.seen.file_system)
-        ]
+        seen = [entry.directory for entry in self._candidates]
+        there = [entry for entry in seen if claim.is_on(entry.path, entry.file_system)]
         return {entry.given: replace(entry, reason=why) for entry in there}
 
     def _leave(self, claim: Claim) -> None:
         """Have a claim stand for what was written, as far as that is known."""
         written = self._held.get(claim.path, claim.bytes) if claim.own_directory else claim.bytes
-        self._ledger.change(replace(claim, bytes=written, streams=0))
+        self._ledger.change(claim, bytes=written, streams=0)
         self._version = -1
 
-    def _why(
-        self,
-        request: Request,
-        chosen: Directory | None,
-        judged: Sequence[Judged],
-        refused: Mapping[str, Directory],
-    ) -> str:
-        if chosen is None or not self._keeps_why:
-            return ""
-        asked = [written(requirement) for requirement in request.requirements]
-        seen = seen_json(judged, [*self._left_out, *refused.values()])
-        return json.dumps({"asked": asked, "chosen": chosen.given, "why": seen})
-
-    def _claim(self, chosen: Directory, request: Request, room: int | None, why: str) -> Claim:
-        path = chosen.path
+    def _claim(self, chosen: Directory, request: Request, room: int | None, seen: Sequence[Judged]) -> Claim:
+        path, why = chosen.path, ""
+        if self._keeps_why:
+            asked = [written(requirement) for requirement in request.requirements]
+            why = json.dumps({"asked": asked, "chosen": chosen.given, "why": seen_json(seen)})
         if request.mkdir is not None:
             path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
-        claim = Claim(
-            *(0, request.user, path, chosen.path, chosen.file_system, chosen.device, boot()),
-            *((request.size or room or 0), time.time(), request.holder, 1, request.size, request.text, why),
+        held = request.holder
+        claim = self._ledger.add(
+            Claim(
+                *(held.until, held.pid, held.started, held.namespace, held.job),
+                id=0,
+                user=request.user,
+                path=path,
+                base=chosen.path,
+                file_system=chosen.file_system,
+                device=chosen.device,
+                boot=boot(),
+                bytes=request.size or room or 0,
+                made=time.time(),
+                size=request.size,
+                asked=request.text,
+                why=why,
+            )
         )
-        claim = replace(claim, id=self._ledger.add(claim))
         self._known[claim.id] = self._living[claim.id] = claim
-        for counted in self._counted:
-            counted.add(claim)
+        for candidate in self._candidates:
+            candidate.add(claim)
         return claim
 
 
@@ -250,12 +217,18 @@ def _began(claims: Iterable[Claim]) -> dict[str, list[float]]:
     return began
 
 
-def learn(ledger: Ledger, ended: Iterable[Claim], held: Mapping[str, int]) -> None:
-    """Note what was written into directories made for claims that have ended."""
-    for claim in ended:
+def end(ledger: Ledger, claims: Iterable[Claim], held: Mapping[str, int]) -> None:
+    """Forget claims, and note what was written into the directories that were made for them."""
+    for claim in claims:
         label = label_of(claim)
         if label is not None and (size := held.get(claim.path)) is not None:
             ledger.learn(claim.user, label, size)
+        ledger.remove(claim)
+
+
+def _candidate(seen: Directory, sample: Sample | None, rates: Mapping[str, float]) -> Candidate:
+    load, learned = (sample.load, sample.learned.rate) if sample else (None, None)
+    return Candidate(seen, load=load, rate=rates.get(seen.given, learned))
 
 
 def _make(claim: Claim, chosen: Directory) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from ses_client.errors import UsageError
 LEASE = 24 * 3600.0  # seconds
 _LONGEST = 366 * 24 * 3600.0
 _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-_PATIENCE = 2.0  # seconds, with squeue
 _PROC = Path("/proc")
 _STEP = re.compile(rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)")
 
@@ -39,13 +36,18 @@ class Holder:
     def __str__(self) -> str:
         """Say when the claim ends."""
         if self.pid is not None:
-            return f"process {self.pid} ends"
+            return f"job {self.job} ends" if self.job else f"process {self.pid} ends"
         moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.until))
         return f"job {self.job} ends, or {moment}" if self.job else moment
 
+    @property
+    def lives(self) -> bool:
+        """Whether its process lives."""
+        return self.pid is not None and _lives(self.pid, self.started)
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(Holder):
     """One stream, and ``bytes``, on ``file_system`` and ``device``, whose names hold since ``boot`` only.
 
     ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
@@ -63,7 +65,6 @@ class Claim:
     boot: str
     bytes: int
     made: float
-    holder: Holder
     streams: int = 1
     size: int | None = None
     asked: str = ""
@@ -78,17 +79,13 @@ class Claim:
         """Return whether it lies on the file system, or device, that a directory is on now."""
         return self.base == base or (self.boot == boot() and name in (self.file_system, self.device))
 
-    def has_ended(self, now: float, running: Mapping[str, bool]) -> bool:
-        """Return whether it counts no more; ``running`` says what is known of jobs."""
-        held = self.holder
-        if held.pid is not None:
-            if self.boot != boot():
-                return True
-            if held.namespace == namespace():
-                return not _lives(held.pid, held.started)
-        if held.job is not None and held.job in running:
-            return not running[held.job]
-        return now >= held.until
+    def has_ended(self, now: float) -> bool:
+        """Return whether it counts no more."""
+        if (self.pid is not None or self.job is not None) and self.boot != boot():
+            return True
+        if self.pid is not None and self.namespace == namespace():
+            return not self.lives
+        return now >= self.until and not (self.pid is None and of_process(self).lives)
 
 
 @cache
@@ -112,7 +109,8 @@ def holder(text: str | None, now: float) -> Holder:
         if not job.isdecimal():
             raise UsageError("This is no job of Slurm (SLURM_JOB_ID). Say how long: pid:N, or 8h.")
         end = os.environ.get("SLURM_JOB_END_TIME", "")
-        return Holder(float(end) if end.isdecimal() and len(end) < 15 else now + LEASE, job=job)
+        until = float(end) if end.isdecimal() and len(end) < 15 else now + LEASE
+        return of_process(Holder(until, job=job))
     if text.startswith("pid:"):
         number = text.removeprefix("pid:")
         started = _started(int(number)) if number.isdecimal() and len(number) < 10 else None
@@ -122,27 +120,24 @@ def holder(text: str | None, now: float) -> Holder:
     return Holder(now + _seconds(text))
 
 
-def process_of(job: str) -> tuple[int, int] | None:
-    """Return a process of Slurm that lasts as long as a job does on this node, with when it started.
+def of_process(held: Holder) -> Holder:
+    """Return a holder of a job as one of Slurm's process that lasts as long on this node, if any is seen.
 
-    That of the whole job, else that of its script, else that of a step; ``None``: none is to be seen.
+    That of the whole job, else that of its script, else that of a step.
     """
+    if held.job is None or held.pid is not None:
+        return held
     found: dict[str, int] = {}
     for entry in _PROC.glob("[0-9]*"):
         with suppress(OSError):
             if (entry / "comm").read_bytes() != b"slurmstepd\n":
                 continue
             step = _STEP.search((entry / "cmdline").read_bytes())
-            if step is not None and step[1].decode() == job:
+            if step is not None and step[1].decode() == held.job:
                 found[step[2].decode()] = int(entry.name)
     pid = found.get("extern") or found.get("batch") or next(iter(found.values()), None)
     started = None if pid is None else _started(pid)
-    return None if pid is None or started is None else (pid, started)
-
-
-def lives(held: Holder) -> bool:
-    """Whether the process of a holder lives."""
-    return held.pid is not None and _lives(held.pid, held.started)
+    return held if started is None else replace(held, pid=pid, started=started, namespace=namespace())
 
 
 def _seconds(text: str) -> float:
@@ -152,22 +147,6 @@ def _seconds(text: str) -> float:
         if 0 < seconds <= _LONGEST:
             return seconds
     raise UsageError(f"{text!r} is no time. Write pid:N, job, or how long: 8h, 30min, 2d (a year at most).")
-
-
-def jobs_running(jobs: Iterable[str]) -> dict[str, bool]:
-    """Return which jobs go on, as squeue says; nothing where there is no squeue, or it does not answer."""
-    asked = sorted(set(jobs))
-    if not asked:
-        return {}
-    command = ["squeue", "--noheader", "--format=%A", f"--jobs={','.join(asked)}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    if done.returncode != 0 and "Invalid job id" not in done.stderr:
-        return {}
-    seen = set(done.stdout.split())
-    return {job: job in seen for job in asked}
 
 
 def _lives(pid: int, started: int | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -17,6 +17,7 @@ from ses_client.errors import SesError, UsageError
 from ses_client.messages.requirements import Requirement
 from ses_client.quantities import RATES, SIZES, meant
 
+from ses.place.claims import Claim
 from ses.place.directories import Directory
 from ses.place.samples import Load
 from ses.quantities import written
@@ -29,7 +30,7 @@ _FREE = 5
 _NO_ROOM, _MISSES = 5, 6  # enum ses_core_refusal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidate:
     """A directory, the streams and bytes of claims that count there, and what moves on its device.
 
@@ -44,21 +45,34 @@ class Candidate:
     load: Load | None = None
     rate: float | None = None
 
-    @property
-    def left(self) -> int:
-        """Bytes free beside the claims there."""
-        return self.directory.free - self.reserved
+    def add(self, claim: Claim, *, lives: bool = True) -> None:
+        """Count a claim, where it is on this device or file system."""
+        seen = self.directory
+        if claim.is_on(seen.path, seen.device):
+            self.streams += claim.streams if lives else 0
+            self.last = max(self.last, claim.id)
+        if claim.is_on(seen.path, seen.file_system):
+            self.reserved += max(0, claim.bytes - seen.held.get(claim.path, 0))
+
+    def remove(self, claim: Claim) -> None:
+        """Count its stream no more."""
+        self.streams -= claim.streams * claim.is_on(self.directory.path, self.directory.device)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the core says of a candidate: why it is refused, or what a stream would get (bytes per second)."""
+    """Why the core refuses a candidate, as it was then, or what a stream would get (bytes per second)."""
 
     candidate: Candidate
     reason: str
     read: float | None
     write: float | None
     foreign: float
+
+
+def left_out(directory: Directory) -> Judged:
+    """Return what is to be said of a directory that is not compared."""
+    return Judged(Candidate(directory), directory.reason, None, None, 0.0)
 
 
 def check(requirements: Sequence[Requirement]) -> None:
@@ -118,7 +132,7 @@ def choose(
     lib.ses_core_predict_all(query, offers)
     judged = [
         Judged(
-            entry,
+            replace(entry),
             _reason(verdict, entry, requirements, size),
             None if entry.rate is None else _known(offer.read),
             None if entry.rate is None else _known(offer.write),
@@ -190,7 +204,7 @@ def _known(value: float) -> float | None:
 def _reason(verdict: Any, one: Candidate, requirements: Sequence[Requirement], size: int | None) -> str:
     if verdict.refusal == _NO_ROOM:
         asked = "no room is left" if size is None else f"{shown(size)} do not fit"
-        return f"{asked}: {shown(max(0, one.left))} are free beside the claims there"
+        return f"{asked}: {shown(max(0, one.directory.free - one.reserved))} are free beside the claims there"
     if verdict.refusal == _MISSES:
         missed = requirements[verdict.unmet]
         unknown = (

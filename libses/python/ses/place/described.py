@@ -18,7 +18,7 @@ from ses_client.devices import name_of, server_of
 from ses_client.errors import NotFoundError, UsageError
 from ses_client.unions import file_system_at, parse_mounts
 
-from ses.literal import literal
+from ses.literal import PREFIXES, element, literal
 from ses.place.directories import look_at
 from ses.union.branches import names_of
 
@@ -30,10 +30,7 @@ _TAKEN = ("set", "server")
 _HEAD = """\
 # A set of directories, as seen from {host}.  Add nominal rates (qsm:nominalReadRate,
 # qsm:nominalWriteRate) where they are known, and qsm:linkRate of servers; see the vocabulary.
-@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix unit: <http://qudt.org/vocab/unit/> .
+{prefixes}
 @base <https://w3id.org/qstorman/site/> .
 
 <{name}/set> a qsm:DirectorySet ;
@@ -107,7 +104,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
 
 def turtle(described: DirectorySet, observed_as_mounted: bool = False) -> str:
     """Return the description; ``observed_as_mounted``: for exporters, which know mount points only."""
-    head = _HEAD.format(name=described.name, host=literal(socket.gethostname()))
+    head = _HEAD.format(prefixes=PREFIXES, name=described.name, host=literal(socket.gethostname()))
     servers = _servers(described)
     elements = [
         _element(described.name, directory, observed_as_mounted) for directory in described.directories
@@ -125,21 +122,15 @@ def _server(name: str, server: str) -> str:
 
 
 def _element(name: str, one: Described, observed_as_mounted: bool) -> str:
-    facts = [
-        f'qsm:name "{one.name}"',
-        f"qsm:elementOf <{name}/set>",
-        f"qsm:servedBy <{_server(name, one.server)}>",
-        f"qsm:target {literal(one.directory)}",
-        f"qsm:state qsm:{'ReadOnly' if one.read_only else 'Active'}",
-        f"qsm:fileSystem {literal(one.file_system)}",
-    ]
-    if one.device:
-        facts.append(f"qsm:device {literal(one.device)}")
+    facts = {
+        "name": f'"{one.name}"',
+        "elementOf": f"<{name}/set>",
+        "servedBy": f"<{_server(name, one.server)}>",
+        "target": literal(one.directory),
+        "state": "qsm:ReadOnly" if one.read_only else "qsm:Active",
+        "fileSystem": literal(one.file_system),
+        "device": one.device and literal(one.device),
+    }
     if observed_as_mounted and one.mount_point != one.directory:
-        facts.append(f"qsm:observedAs {literal(one.mount_point)}")
-    if one.capacity_bytes:
-        facts.append(
-            f"qsm:capacity [ a qudt:QuantityValue ; qudt:numericValue {one.capacity_bytes / 2**20:.6e} ; "
-            "qudt:hasUnit unit:MebiBYTE ]"
-        )
-    return f"<{name}/{one.name}> a qsm:Directory ;\n    " + " ;\n    ".join(facts) + " .\n"
+        facts["observedAs"] = literal(one.mount_point)
+    return element(f"<{name}/{one.name}>", "Directory", facts, one.capacity_bytes)

@@ -12,9 +12,9 @@ import os
 import select
 import signal
 import stat
-import threading
 import time
 import warnings
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,10 +26,11 @@ from ses_client.unions import Mount, parse_mounts
 
 PATIENCE = 2.0  # seconds
 _SOON = 0.05  # seconds until the rest is looked at all at once
+_STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
 _RESULT = 3  # the descriptor by which a process answers
+_one_at_a_time = allocate_lock()
 _left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
-_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,23 @@ def look_at(
 ) -> list[Directory]:
     """Return what each directory is like; one that does not answer in time is left out with its reason.
 
-    Calls ``meanwhile``.  The processes that looked end later: :func:`end_lookers` takes note of it.
+    Calls ``meanwhile``.  The process that looked ends later: :func:`end_lookers` takes note of it.
     """
-    with _Lookers(given, claimed) as lookers:
+    end_lookers()
+    answers: dict[str, dict[str, Any]] = {}
+    pid, reading = _ask(given, claimed)
+    began = time.monotonic()
+    try:
         meanwhile()
         mounts = {mount.number: mount for mount in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
-        answers = lookers.answers(patience)
+        _take(reading, answers, set(given), patience)
+    finally:
+        os.close(reading)
+        hangs = answers.keys() < set(given) or time.monotonic() - began >= _SOON
+        if hangs:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        _left_behind.append((pid, hangs))
     late = {"reason": f"it did not answer within {patience:g} s"}
     devices: dict[str, str] = {}
     return [_directory(entry, answers.get(entry, late), mounts, devices) for entry in given]
@@ -85,79 +97,26 @@ def _directory(
     if "path" not in seen:
         return Directory(given, seen["reason"])
     mount = mounts.get(seen["mount"])
-    file_system = file_system_of(mount, seen["device"])
+    file_system = file_system_of(mount, seen["number"])
     if file_system not in devices:
         devices[file_system] = device_of(mount, file_system)
-    return Directory(
-        given,
-        seen["reason"],
-        seen["path"],
-        (seen["device"], seen["inode"]),
-        file_system,
-        devices[file_system],
-        seen["size"],
-        seen["free"],
-        seen["held"],
-        seen["mount"],
-        seen["read_only"],
-    )
+    facts = {name: seen[name] for name in ("reason", "path", "size", "free", "held", "mount", "read_only")}
+    identity = seen["number"], seen["inode"]
+    return Directory(given, identity=identity, file_system=file_system, device=devices[file_system], **facts)
 
 
-class _Lookers:
-    """A process that looks at one directory after the other, and soon one that looks at the rest at once.
-
-    The first is the faster one, but has to wait where a directory is slow, or hangs.
-    """
-
-    def __init__(self, given: Sequence[str], claimed: Sequence[str]) -> None:
-        end_lookers()
-        self._given, self._claimed = given, claimed
-        self._found: dict[str, dict[str, Any]] = {}
-        self._said: dict[int, bytes] = {}
-        self._pids: list[int] = []
-        self._waiting = select.poll()
-        self._start(given, at_once=False)
-
-    def __enter__(self) -> _Lookers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for reading in self._said:
-            os.close(reading)
-        hangs = len(self._pids) > 1 or len(self._found) < len(self._given)
-        for pid in self._pids:
-            if hangs:
-                os.kill(pid, signal.SIGKILL)
-            _left_behind.append((pid, hangs))
-
-    def answers(self, patience: float) -> dict[str, dict[str, Any]]:
-        """Return what is seen of each directory that answers in time."""
-        for until, further in ((min(_SOON, patience), True), (patience, False)):
-            while len(self._found) < len(self._given):
-                left = self._began + until - time.monotonic()
-                ready = self._waiting.poll(max(0.0, left) * 1000)
-                if not ready:
-                    break
-                for reading, _ in ready:
-                    self._read(reading)
-            if further and (rest := [entry for entry in self._given if entry not in self._found]):
-                self._start(rest, at_once=True)
-        return self._found
-
-    def _start(self, given: Sequence[str], *, at_once: bool) -> None:
-        pid, reading = _ask(given, self._claimed, at_once=at_once)
-        self._began = time.monotonic()  # that of a large process takes its time, which is no directory's
-        self._pids.append(pid)
-        self._said[reading] = b""
-        self._waiting.register(reading, select.POLLIN)
-
-    def _read(self, reading: int) -> None:
+def _take(reading: int, answers: dict[str, dict[str, Any]], given: set[str], patience: float) -> None:
+    """Take the answers of a process, until it has said all, or time is up since it began to look."""
+    waiting, said, until = select.poll(), b"", time.monotonic() + _STARTS * patience
+    waiting.register(reading, select.POLLIN)
+    while answers.keys() < given and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
         part = os.read(reading, 1 << 16)
         if not part:
-            self._waiting.unregister(reading)
-        *lines, self._said[reading] = (self._said[reading] + part).split(b"\n")
-        for answer in map(json.loads, lines):
-            self._found[answer["given"]] = answer
+            break
+        *lines, said = (said + part).split(b"\n")
+        if lines and not lines[0]:  # it begins
+            until = time.monotonic() + patience
+        answers |= {answer["given"]: answer for answer in map(json.loads, filter(None, lines))}
 
 
 def _is_over(pid: int, *, hangs: bool) -> bool:
@@ -167,8 +126,11 @@ def _is_over(pid: int, *, hangs: bool) -> bool:
         return True
 
 
-def _ask(given: Sequence[str], claimed: Sequence[str], *, at_once: bool) -> tuple[int, int]:
-    """Start a process that looks at directories; return it, and where its answers come."""
+def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
+    """Start a process that looks at directories; return it, and where its answers come.
+
+    It looks at one after the other, which is the fastest, and soon at the rest at once, since one may hang.
+    """
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the process takes no lock of theirs
@@ -177,18 +139,22 @@ def _ask(given: Sequence[str], claimed: Sequence[str], *, at_once: bool) -> tupl
         os.close(writing)
         return pid, reading
     try:
-        _keep_only(writing)
-        if at_once:
-            threads = [threading.Thread(target=_answer, args=(entry, claimed)) for entry in given]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        else:
-            for name in given:
-                _answer(name, claimed)
+        os.dup2(writing, _RESULT)
+        close_all_from(_RESULT + 1)
+        os.write(_RESULT, b"\n")
+        rest = dict.fromkeys(given)
+        start_new_thread(_at_once, (rest, claimed))
+        for name in list(rest):
+            _answer(name, claimed)
+            del rest[name]
     finally:
         os._exit(0)
+
+
+def _at_once(rest: Mapping[str, None], claimed: Sequence[str]) -> None:
+    time.sleep(_SOON)
+    for name in list(rest):
+        start_new_thread(_answer, (name, claimed))
 
 
 def _answer(given: str, claimed: Sequence[str]) -> None:
@@ -197,13 +163,12 @@ def _answer(given: str, claimed: Sequence[str]) -> None:
         os.write(_RESULT, line)
 
 
-def _keep_only(writing: int) -> None:
-    """Close all that the caller has open: who reads its output is not to wait for this process."""
-    os.dup2(writing, _RESULT)
+def close_all_from(first: int) -> None:
+    """Close what a caller has open from a descriptor on: who reads its output waits for no child."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
-    os.closerange(_RESULT + 1, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
 def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
@@ -229,7 +194,7 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
         "path": path,
         "read_only": bool(space.f_flag & os.ST_RDONLY),
         "mount": info[info.index("mnt_id:") + 1],
-        "device": status.st_dev,
+        "number": status.st_dev,
         "inode": status.st_ino,
         "size": space.f_blocks * space.f_frsize,
         "free": space.f_bavail * space.f_frsize,

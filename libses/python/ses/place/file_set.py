@@ -67,8 +67,7 @@ class FileSet:
     def __init__(self, directories: DirectorySet) -> None:
         self._set = directories
         self._usable: dict[str, tuple[float, Path | None, str]] = {}  # looked at again when, where, why not
-        self._lock, self._choosing = threading.Lock(), threading.Lock()
-        self._ended: list[ExitStack] = []
+        self._lock = threading.Lock()
         self._places: tuple[list[str], Places] | None = None
 
     def open(
@@ -199,32 +198,18 @@ class FileSet:
     def _choose(self, size: int | str | None, claim: ExitStack) -> Path:
         from ses.api.places import place
 
-        arguments, claimed = self._set.arguments(), ExitStack()
-        claim.callback(self._end, claimed)
+        arguments = self._set.arguments()
         try:
-            with self._choosing:
-                if "among" in arguments:
-                    directory = claimed.enter_context(self._prepared(**arguments).place(size=size)).directory
-                else:
-                    directory = claimed.enter_context(place(**arguments, size=size)).directory
+            if "among" in arguments:
+                directory = claim.enter_context(self._prepared(**arguments).place(size=size)).directory
+            else:
+                directory = claim.enter_context(place(**arguments, size=size)).directory
             return Path(os.path.realpath(directory))
         except SesError as error:
             from ses.place.request import NothingFitsError
 
             number = errno.ENOSPC if isinstance(error, NothingFitsError) else errno.EIO
             raise OSError(number, error.full_message) from error
-        finally:
-            self._end(ExitStack())
-
-    def _end(self, claimed: ExitStack) -> None:
-        """End a claim, now or after the choice that is being made: a file may be collected in its middle."""
-        self._ended.append(claimed)
-        while self._ended and self._choosing.acquire(blocking=False):
-            try:
-                while self._ended:
-                    self._ended.pop().close()
-            finally:
-                self._choosing.release()
 
     def _prepared(self, among: Sequence[str], rates: Mapping[str, str], **more: Any) -> Places:
         """Return what chooses from the directories that answer now."""

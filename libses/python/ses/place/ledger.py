@@ -13,18 +13,17 @@ import os
 import sqlite3
 import stat
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
-from ses_client.errors import SesError, UsageError
+from ses_client.errors import NotFoundError, SesError, UsageError
 
-from ses.place.claims import Claim, Holder
-from ses.place.devices import Counters
-from ses.place.samples import Learned, Load, Sample
+from ses.place.claims import Claim
+from ses.place.samples import Counters, Learned, Load, Sample
 
-Kinds = tuple[tuple[type, ...], ...]
 _PATIENCE = 10.0  # seconds while others write
 _MAX_CLAIMS = 10_000
 _KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
@@ -33,26 +32,32 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
 _held_open: dict[tuple[int, int], int] = {}
-_TABLES = {
-    "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
-    "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
-    "boot TEXT NOT NULL, bytes INTEGER NOT NULL, made REAL NOT NULL, until REAL NOT NULL, "
-    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, streams INTEGER NOT NULL, size INTEGER, "
-    "asked TEXT NOT NULL, why TEXT NOT NULL)",
-    "size": "CREATE TABLE size (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
-    "label TEXT NOT NULL, bytes INTEGER NOT NULL)",
-    "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
-    "busy_ms INTEGER NOT NULL, queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, "
-    "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL, own REAL NOT NULL, "
-    "learned_bytes REAL NOT NULL, learned_seconds REAL NOT NULL)",
-    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
+_COLUMNS = {
+    "claim": "until REAL NOT NULL, pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, "
+    "id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, path BLOB NOT NULL, base BLOB NOT NULL, "
+    "file_system TEXT NOT NULL, device TEXT NOT NULL, boot TEXT NOT NULL, bytes INTEGER NOT NULL, "
+    "made REAL NOT NULL, streams INTEGER NOT NULL, size INTEGER, asked TEXT NOT NULL, why TEXT NOT NULL",
+    "size": "id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, label TEXT NOT NULL, "
+    "bytes INTEGER NOT NULL",
+    "sample": "device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, busy_ms INTEGER NOT NULL, "
+    "queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, busy REAL NOT NULL, "
+    "queue REAL NOT NULL, moved REAL NOT NULL, own REAL NOT NULL, learned_bytes REAL NOT NULL, "
+    "learned_seconds REAL NOT NULL",
 }
-_NONE = type(None)
-_OF_CLAIM: Kinds = (
-    *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
-    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (int,), (int, _NONE), (str,), (str,)),
-)
-_OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), *((float,),) * 7)
+_MADE = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _COLUMNS.items()}
+_TABLES = {**_MADE, "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)"}
+_KINDS = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+_FIELDS = {
+    table: {
+        name: (_KINDS[kind],) if more else (_KINDS[kind], type(None))
+        for name, kind, *more in map(str.split, columns.split(", "))
+    }
+    for table, columns in _COLUMNS.items()
+}
+_ADD = {
+    table: f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(fields))})"
+    for table, fields in _FIELDS.items()
+}
 
 
 def own_file() -> Path:
@@ -66,16 +71,13 @@ def own_file() -> Path:
 
 
 @contextmanager
-def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger | None]:
-    """Open the ledger a caller named, or the caller's own; ``None`` where it is none yet and is not to be.
+def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger]:
+    """Open the ledger a caller named, or the caller's own; raises NotFoundError where it is not to be made.
 
     Raises SesError.
     """
     file = named.absolute() if named else own_file()
     before = _prepared(file, own=named is None, create=create)
-    if before is None:
-        yield None
-        return
     try:
         connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         with closing(connection):
@@ -123,9 +125,8 @@ class Ledger:
         with self.transaction():
             found = self._tables()
             if not found:
-                for name, made in _TABLES.items():
-                    if not name.startswith("sqlite_"):
-                        self._connection.execute(made)
+                for made in _MADE.values():
+                    self._connection.execute(made)
             elif found != _TABLES:
                 raise self._damaged("it has other tables than ses place makes")
 
@@ -153,132 +154,86 @@ class Ledger:
 
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
-        rows = self._connection.execute(f"SELECT * FROM claim ORDER BY id LIMIT {_MAX_CLAIMS + 1}").fetchall()
-        if len(rows) > _MAX_CLAIMS:
+        claims = [self._claim(row) for row in self._rows("claim", f"ORDER BY id LIMIT {_MAX_CLAIMS + 1}")]
+        if len(claims) > _MAX_CLAIMS:
             raise self._damaged(f"it has more than {_MAX_CLAIMS:,} claims")
-        return [self._claim(row) for row in rows]
+        return claims
 
-    def _claim(self, row: tuple[Any, ...]) -> Claim:
-        self._check(row, _OF_CLAIM)
-        (
-            id_,
-            user,
-            path,
-            base,
-            file_system,
-            device,
-            start,
-            counted,
-            made,
-            until,
-            *held,
-            streams,
-            size,
-            asked,
-            why,
-        ) = row
-        pid, started, namespace, job = held
-        paths = [os.fsdecode(path), os.fsdecode(base)]
-        sound = all(entry.startswith("/") and os.path.normpath(entry) == entry for entry in paths)
-        sound = sound and counted >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
-        sound = sound and streams in (0, 1) and (size is None or size >= 0)
-        if not sound or not (job or "0").isdecimal():
+    def _claim(self, row: dict[str, Any]) -> Claim:
+        claim = Claim(**row | {name: os.fsdecode(row[name]) for name in ("path", "base")})
+        sound = all(one.startswith("/") and os.path.normpath(one) == one for one in (claim.path, claim.base))
+        sound = sound and claim.bytes >= 0 and claim.streams in (0, 1) and (claim.size or 0) >= 0
+        sound = sound and 0 <= claim.user < 2**32 and 0 <= claim.made < _END and 0 <= claim.until < _END
+        if not sound or not (claim.job or "0").isdecimal():
             raise self._damaged("a claim has values that ses place does not write")
-        holder = Holder(until, pid, started, namespace, job)
-        return Claim(
-            *(id_, user, paths[0], paths[1], file_system, device, start, counted, made, holder),
-            *(streams, size, asked, why),
-        )
+        return claim
 
-    def add(self, claim: Claim) -> int:
-        """Write a claim down; return its number, which no other one has had."""
-        held = claim.holder
-        row = (
-            *(None, claim.user, os.fsencode(claim.path), os.fsencode(claim.base)),
-            *(claim.file_system, claim.device, claim.boot, claim.bytes, claim.made),
-            *(held.until, held.pid, held.started, held.namespace, held.job),
-            *(claim.streams, claim.size, claim.asked, claim.why),
-        )
-        added = self._connection.execute(
-            f"INSERT INTO claim VALUES ({','.join('?' * len(row))})", row
-        ).lastrowid
+    def add(self, claim: Claim) -> Claim:
+        """Write a claim down; return it with its number, which no other one has had."""
+        row = {name: getattr(claim, name) for name in _FIELDS["claim"]}
+        row |= {"id": None, "path": os.fsencode(claim.path), "base": os.fsencode(claim.base)}
+        added = self._connection.execute(_ADD["claim"], tuple(row.values())).lastrowid
         assert added is not None
-        return added
+        return replace(claim, id=added)
 
-    def remove(self, claims: Iterable[Claim]) -> None:
-        """Forget claims."""
-        self._connection.executemany("DELETE FROM claim WHERE id = ?", [(claim.id,) for claim in claims])
+    def remove(self, claim: Claim) -> None:
+        """Forget a claim."""
+        self._connection.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
 
-    def change(self, claim: Claim) -> None:
+    def change(self, claim: Claim, **values: float | None) -> None:
         """Write down what a claim stands for by now, and until when."""
-        held = claim.holder
-        self._connection.execute(
-            "UPDATE claim SET bytes = ?, streams = ?, until = ?, pid = ?, job = ? WHERE id = ?",
-            (claim.bytes, claim.streams, held.until, held.pid, held.job, claim.id),
-        )
+        changed = ", ".join(f"{name} = ?" for name in values)
+        self._connection.execute(f"UPDATE claim SET {changed} WHERE id = ?", (*values.values(), claim.id))
 
     def learn(self, user: int, label: str, size: int) -> None:
         """Note how much was written into a directory of this label in the end."""
-        self._connection.execute("INSERT INTO size VALUES (NULL, ?, ?, ?)", (user, label, size))
-        for query, values in (
-            (
-                "DELETE FROM size WHERE user = ? AND label = ? AND id NOT IN "
-                "(SELECT id FROM size WHERE user = ? AND label = ? ORDER BY id DESC LIMIT ?)",
-                (user, label, user, label, _KEPT_SIZES),
-            ),
-            ("DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - ?", (_MAX_SIZES,)),
-        ):
-            self._connection.execute(query, values)
+        self._connection.execute(_ADD["size"], (None, user, label, size))
+        self._connection.execute(f"DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - {_MAX_SIZES}")
 
     def room(self, user: int, label: str) -> int | None:
         """Return a size that few directories like these exceed, by the rule of the service's history."""
-        query = "SELECT bytes FROM size WHERE user = ? AND label = ? LIMIT ?"
-        sizes = self._connection.execute(query, (user, label, _KEPT_SIZES)).fetchall()
-        if any(type(entry) is not int or not 0 <= entry < 2**62 for (entry,) in sizes):
+        latest = f"WHERE user = ? AND label = ? ORDER BY id DESC LIMIT {_KEPT_SIZES}"
+        sizes = [row["bytes"] for row in self._rows("size", latest, user, label)]
+        if any(not 0 <= size < 2**62 for size in sizes):
             raise self._damaged("it has sizes that ses place does not write")
-        return int(max(sizes)[0] * (1 + 2 / len(sizes))) if sizes else None
+        return int(max(sizes) * (1 + 2 / len(sizes))) if sizes else None
 
     def samples(self, boot: str) -> dict[str, Sample]:
         """Return what was kept of each device since this start of the machine."""
         found = {}
-        for row in self._connection.execute("SELECT * FROM sample WHERE boot = ? LIMIT 1000", (boot,)):
-            self._check(row, _OF_SAMPLE)
-            device, _, at, busy_ms, queue_ms, moved, *load, learned, seconds = row
-            counted = Counters(busy_ms, queue_ms, moved)
-            found[device] = Sample(at, counted, Load(*load), Learned(learned, seconds))
+        for row in self._rows("sample", "WHERE boot = ? LIMIT 1000", boot):
+            device, _, at, *values = row.values()
+            found[device] = Sample(at, Counters(*values[:3]), Load(*values[3:8]), Learned(*values[8:]))
         return found
 
     def keep(self, samples: Mapping[str, Sample], boot: str) -> None:
         """Keep the last sample of each device; those of another start of the machine go."""
         self._connection.execute("DELETE FROM sample WHERE boot <> ?", (boot,))
-        rows = [
-            (
-                *(name, boot, entry.at, counted.busy_ms, counted.queue_ms, counted.moved),
-                *(entry.load.since, entry.load.busy, entry.load.queue, entry.load.moved, entry.load.own),
-                *(entry.learned.moved, entry.learned.seconds),
-            )
-            for name, entry in samples.items()
-            if entry.load
-            for counted in [entry.counters]
-        ]
-        marks = ",".join("?" * len(_OF_SAMPLE))
-        self._connection.executemany(f"INSERT OR REPLACE INTO sample VALUES ({marks})", rows)
+        for name, entry in samples.items():
+            if entry.load:
+                values = (*astuple(entry.counters), *astuple(entry.load), *astuple(entry.learned))
+                self._connection.execute(_ADD["sample"], (name, boot, entry.at, *values))
 
-    def _check(self, row: Iterable[Any], kinds: Kinds) -> None:
-        if any(type(entry) not in kind for entry, kind in zip(row, kinds, strict=True)):
-            raise self._damaged("it has values of other kinds than ses place writes")
+    def _rows(self, table: str, which: str, *values: object) -> Iterator[dict[str, Any]]:
+        """Yield rows of a table, by column."""
+        kinds = _FIELDS[table]
+        for row in self._connection.execute(f"SELECT * FROM {table} {which}", values).fetchall():
+            named = dict(zip(kinds, row, strict=True))
+            if any(type(value) not in kinds[name] for name, value in named.items()):
+                raise self._damaged("it has values of other kinds than ses place writes")
+            yield named
 
     def _damaged(self, why: str) -> SesError:
         return _damage(self.file, why)
 
 
-def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int] | None:
-    """Return which file it is, made if there was none; ``None`` where there is none and is not to be."""
+def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int]:
+    """Return which file it is, made if there was none, and if it is to be."""
     try:
         if create and own:
             file.parent.mkdir(0o700, parents=True, exist_ok=True)
         elif not create and not os.path.lexists(file):
-            return None
+            raise NotFoundError(f"There is no claim: nothing is claimed in {file}.")
         _check_folder(file.parent, own=own)
         if create:
             _make(file)

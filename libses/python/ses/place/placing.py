@@ -6,16 +6,17 @@ import os
 import pwd
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ses_client.errors import NotFoundError, SesError, UsageError
 
-from ses.place.chooser import Chooser, learn
-from ses.place.claims import Claim, Holder, jobs_running
+from ses.place.chooser import Chooser, end
+from ses.place.claims import Claim, Holder
 from ses.place.decision import need_core
 from ses.place.directories import end_lookers, look_at
-from ses.place.ledger import opened
+from ses.place.ledger import Ledger, opened
 from ses.place.request import NothingFitsError, Placement, Request, again, seen_json
 
 __all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again"]
@@ -29,7 +30,6 @@ def place(request: Request, file: Path | None = None) -> Placement:
     request.check()
     need_core()
     with opened(file) as ledger:
-        assert ledger is not None
         return Chooser(ledger, request.among, keeps_why=True).place(request)
 
 
@@ -43,9 +43,7 @@ def place_again(
     """
     need_core()
     with opened(file, create=False) as ledger:
-        if ledger is None:
-            raise NotFoundError(f"There is no claim {named}: nothing is claimed.")
-        claim = _named(named, _living(ledger.claims()))
+        claim = _named(named, _living(ledger))
         if claim.user != os.geteuid():
             raise SesError(f"Claim {claim.id} is another user's.", "Only who made it can go on with it.")
         request = again(claim, size, holder)
@@ -54,10 +52,9 @@ def place_again(
 
 def claims_on(among: Sequence[str], file: Path | None = None) -> list[Claim]:
     """Return the claims that count, on the file systems of these directories, or all of them."""
-    with opened(file, create=False) as ledger:
-        if ledger is None:
-            return []
-        found = _living(ledger.claims())
+    found: list[Claim] = []
+    with suppress(NotFoundError), opened(file, create=False) as ledger:
+        found = _living(ledger)
     if not among:
         return found
     seen = look_at(list(dict.fromkeys(among)))
@@ -73,15 +70,12 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
     Raises NotFoundError and UsageError.
     """
     with opened(file, create=False) as ledger:
-        if ledger is not None:
-            claim = _named(named, _living(ledger.claims()), user)
-            seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
-            with ledger.transaction():
-                learn(ledger, [claim], {path: held for entry in seen for path, held in entry.held.items()})
-                ledger.remove([claim])
-            end_lookers()
-            return claim
-    raise NotFoundError(f"There is no claim {named}: nothing is claimed.")
+        claim = _named(named, _living(ledger), user)
+        seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
+        with ledger.transaction():
+            end(ledger, [claim], {path: held for entry in seen for path, held in entry.held.items()})
+        end_lookers()
+        return claim
 
 
 def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Claim:
@@ -106,10 +100,9 @@ def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Clai
     raise NotFoundError(f"There is no claim{named and ' '}{named}. List them by ses places.")
 
 
-def _living(claims: Sequence[Claim]) -> list[Claim]:
-    running = jobs_running(claim.holder.job for claim in claims if claim.holder.job)
+def _living(ledger: Ledger) -> list[Claim]:
     now = time.time()
-    return [claim for claim in claims if not claim.has_ended(now, running)]
+    return [claim for claim in ledger.claims() if not claim.has_ended(now)]
 
 
 def as_json(placement: Placement) -> dict[str, Any]:
@@ -119,13 +112,12 @@ def as_json(placement: Placement) -> dict[str, Any]:
         "id": claim.id,
         "directory": claim.path,
         "claim": claim_json(claim),
-        "why": seen_json(placement.why, placement.left_out),
+        "why": seen_json(placement.why),
     }
 
 
 def claim_json(claim: Claim) -> dict[str, Any]:
     """Return a claim as ``--json`` prints it."""
-    held = claim.holder
     return {
         "id": claim.id,
         "uid": claim.user,
@@ -134,9 +126,9 @@ def claim_json(claim: Claim) -> dict[str, Any]:
         "bytes": claim.bytes,
         "streams": claim.streams,
         "made": claim.made,
-        "until": None if held.pid is not None else held.until,
-        "pid": held.pid,
-        "job": held.job,
+        "until": None if claim.pid is not None else claim.until,
+        "pid": claim.pid,
+        "job": claim.job,
     }
 
 

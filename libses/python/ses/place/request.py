@@ -14,9 +14,8 @@ from typing import Any
 from ses_client.errors import SesError, UsageError
 from ses_client.messages.requirements import Requirement
 
-from ses.place.claims import Claim, Holder
+from ses.place.claims import Claim, Holder, of_process
 from ses.place.decision import Judged, check
-from ses.place.directories import Directory
 from ses.quantities import requirements_in, written
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -99,7 +98,7 @@ def again(claim: Claim, size: int | None, holder: Holder | None) -> Request:
             raise ValueError("a directory has no absolute path")
         request = Request(
             asked["among"],
-            holder or claim.holder,
+            holder or of_process(claim),
             requirements_in(asked["needs"]),
             claim.size if size is None else size,
             asked["mkdir"],
@@ -128,7 +127,6 @@ class Placement:
 
     claim: Claim
     why: Sequence[Judged]
-    left_out: Sequence[Directory]
 
     @property
     def directory(self) -> str:
@@ -136,28 +134,26 @@ class Placement:
         return self.claim.path
 
 
-def nothing_fits(judged: Sequence[Judged], left_out: Sequence[Directory]) -> NothingFitsError:
+def nothing_fits(seen: Sequence[Judged]) -> NothingFitsError:
     """Return the error that names each directory with its reason."""
-    reasons = [f"{entry.candidate.directory.given}: {entry.reason}" for entry in judged if entry.reason]
-    reasons += [f"{entry.given}: {entry.reason}" for entry in left_out]
+    reasons = [f"{entry.candidate.directory.given}: {entry.reason}" for entry in seen if entry.reason]
     return NothingFitsError(
         f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
         "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
     )
 
 
-def seen_json(judged: Sequence[Judged], left_out: Sequence[Directory]) -> list[dict[str, Any]]:
+def seen_json(seen: Sequence[Judged]) -> list[dict[str, Any]]:
     """Return what was seen of each directory, in bytes and bytes per second."""
-    return [_why(entry) for entry in judged] + [
-        {"directory": entry.given, "reason": entry.reason} for entry in left_out
-    ]
+    return [_why(entry) for entry in seen]
 
 
 def _why(one: Judged) -> dict[str, Any]:
     seen = one.candidate
-    return {
-        "directory": seen.directory.given,
-        "reason": one.reason or None,
+    why = {"directory": seen.directory.given, "reason": one.reason or None}
+    if seen.directory.reason:
+        return why
+    return why | {
         "predicted": {"read": one.read, "write": one.write},
         "free": seen.directory.free,
         "claimed": seen.reserved,

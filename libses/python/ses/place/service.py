@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,11 +27,12 @@ from ses_client.errors import (
     UsageError,
 )
 from ses_client.messages.element_groups import Chosen
+from ses_client.messages.message import JSON
 from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
-from ses.place.claims import Holder, holder, lives, namespace, process_of
-from ses.place.directories import held_in
+from ses.place.claims import Holder, holder, namespace, of_process
+from ses.place.directories import close_all_from, held_in
 from ses.place.request import check_name, random_name
 
 T = TypeVar("T")
@@ -41,34 +42,43 @@ _FIRST_NAMESPACE = 4026531836  # of pids, in every kernel (PROC_PID_INIT_INO)
 _LOOK_EVERY = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked for: a storage system, needs, bytes, streams, and what the place lasts as long as.
+def wanted(
+    system: str,
+    user: str,
+    held: Holder,
+    requirements: Sequence[Requirement] = (),
+    size: int | None = None,
+    streams: int = 1,
+    application: str | None = None,
+) -> JSON:
+    """Return what is asked for: a storage system, needs, bytes, streams, and who holds the place."""
+    subject = {"user": user, "application": application, "job": held.job}
+    until: JSON = {"lease_seconds": max(1.0, held.until - time.time())}
+    if held.pid is not None:
+        subject["node"] = socket.gethostname()
+        until = {"process": {"pid": held.pid, "started": held.started, "namespace": namespace()}}
+    return {
+        "subject": {name: value for name, value in subject.items() if value},
+        "storage_system": system,
+        "requirements": [requirement.as_json() for requirement in requirements],
+        "expected_bytes": size,
+        "streams": streams,
+        **until,
+    }
 
-    ``mkdir`` names a directory to make, whose X at the end become letters.
+
+def ask(
+    client: ServiceClient, asked: JSON, mkdir: str | None, exclude: Mapping[str, str] | None = None
+) -> PlaceGiven:
+    """Return a place whose directory is there.
+
+    ``mkdir`` names one to make, whose X at the end become letters; ``exclude`` are elements, and why.  Raises
+    SesError where none can be given, or the service does not answer, with the next step.
     """
-
-    system: str
-    user: str
-    holder: Holder
-    requirements: Sequence[Requirement] = ()
-    size: int | None = None
-    streams: int = 1
-    application: str | None = None
-    mkdir: str | None = None
-    exclude: Mapping[str, str] = field(default_factory=dict)  # elements, and why
-
-
-def ask(client: ServiceClient, request: Request) -> PlaceGiven:
-    """Return a place whose directory is there, made where that was asked for.
-
-    Raises SesError where none can be given, or the service does not answer, with the next step.
-    """
-    check_name(request.mkdir)
-    asked = _request(request)
-    excluded = dict(request.exclude)
+    check_name(mkdir)
+    excluded = dict(exclude or {})
     for _ in range(_NAMES):
-        name = None if request.mkdir is None else random_name(request.mkdir)
+        name = None if mkdir is None else random_name(mkdir)
         body = {**asked, "place_id": secrets.token_hex(8), "name": name, "exclude": [*excluded]}
         try:
             given = _again(lambda body=body: client.give_place(body))  # type: ignore[misc]
@@ -80,9 +90,9 @@ def ask(client: ServiceClient, request: Request) -> PlaceGiven:
         if why is None:
             return given
         client.release_place(given.place_id)
-        if not is_taken or name == request.mkdir:
+        if not is_taken or name == mkdir:
             excluded[given.element] = f"{given.directory}: {why}"
-    raise SesError(f"All names like {request.mkdir} that were tried are taken.", "Give --mkdir more X.")
+    raise SesError(f"All names like {mkdir} that were tried are taken.", "Give --mkdir more X.")
 
 
 def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -> PlaceGiven:
@@ -93,7 +103,7 @@ def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -
     before = client.place(place.place_id)
     elements = client.elements(Chosen(system=before.storage_system)).elements
     same = {element.file_system for element in elements if element.id == before.element} - {None}
-    request = Request(
+    asked = wanted(
         before.storage_system,
         before.user,
         held,
@@ -101,14 +111,13 @@ def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -
         _stated_size(before) if size is None else size,
         before.streams,
         before.subject.application,
-        Path(before.directory).name if before.own_directory else None,
-        {
-            element.id: f"{element.target}: it is where place {before.place_id} is"
-            for element in elements
-            if element.id == before.element or element.file_system in same
-        },
     )
-    given = ask(client, request)
+    beside = {
+        element.id: f"{element.target}: it is where place {before.place_id} is"
+        for element in elements
+        if element.id == before.element or element.file_system in same
+    }
+    given = ask(client, asked, Path(before.directory).name if before.own_directory else None, beside)
     release(client, before)
     return given
 
@@ -117,7 +126,7 @@ def holder_of(place: Place) -> Holder:
     """Return what a place lasts as long as.  Raises UsageError where its process is not of this node."""
     if place.until is None:
         return replace(holder(f"pid:{place.pid}", time.time()), job=place.subject.job)
-    return Holder(place.until, job=place.subject.job)
+    return of_process(Holder(place.until, job=place.subject.job))
 
 
 def _stated_size(place: Place) -> int | None:
@@ -140,38 +149,33 @@ def renew_while_it_lives(
     ``goes_on`` waits for so many seconds and says whether to go on.  A service that does not answer is asked
     again.
     """
-    due = time.monotonic()
-    while lives(held):
-        if time.monotonic() < due:
-            if not goes_on(_LOOK_EVERY):
-                return
-            continue
-        due = time.monotonic() + place.renew_within_seconds
-        with suppress(UnavailableError):
+    due = 0.0
+    while held.lives:
+        if time.monotonic() >= due:
             try:
                 place = client.renew_place(place.place_id, written_in(place))
+            except UnavailableError:
+                pass
             except (NotFoundError, RefusedError):
                 return
-            if place.followed:
-                return
-            continue
-        due = time.monotonic() + _LOOK_EVERY
+            else:
+                due = time.monotonic() + place.renew_within_seconds
+                if place.followed:
+                    return
+        if not goes_on(_LOOK_EVERY):
+            return
     with suppress(SesError):
         release(client, place)
 
 
 def kept(client: ServiceClient, place: PlaceGiven, held: Holder) -> PlaceGiven:
     """Leave a process behind that does so, where it has to; it holds nothing of this one open."""
-    held = of_process(held)
     if not needs_renewal(place) or os.fork():
         return place
     try:
         os.setsid()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(nowhere, number)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        close_all_from(3)
         os.chdir("/")
         renew_while_it_lives(ServiceClient(client.address), place, held, _sleep)
     finally:
@@ -207,32 +211,6 @@ def named(client: ServiceClient, name: str) -> Place:
         ids = ", ".join(entry.place_id for entry in found[:10])
         raise UsageError(f"{name or 'What you have'} was given several times: {ids}. Name one by its id.")
     return found[0]
-
-
-def _request(request: Request) -> dict[str, object]:
-    subject: dict[str, object] = {"user": request.user}
-    subject |= {"application": request.application} if request.application else {}
-    subject |= {"job": request.holder.job} if request.holder.job else {}
-    held = of_process(request.holder)
-    until: dict[str, object] = {"lease_seconds": max(1.0, held.until - time.time())}
-    if held.pid is not None:
-        subject["node"] = socket.gethostname()
-        process = {"pid": held.pid, "started": held.started, "namespace": namespace()}
-        until = {"process": process}
-    return {
-        "subject": subject,
-        "storage_system": request.system,
-        "requirements": [requirement.as_json() for requirement in request.requirements],
-        "expected_bytes": request.size,
-        "streams": request.streams,
-        **until,
-    }
-
-
-def of_process(held: Holder) -> Holder:
-    """Return a holder of a job as one of the process that lasts as long, where there is one."""
-    found = None if held.job is None or held.pid is not None else process_of(held.job)
-    return held if found is None else replace(held, pid=found[0], started=found[1], namespace=namespace())
 
 
 def _made(path: str, name: str | None) -> tuple[str | None, bool]:

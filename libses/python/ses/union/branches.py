@@ -17,7 +17,7 @@ from typing import Any
 
 from ses_client.unions import file_system_at, read_union
 
-from ses.literal import literal
+from ses.literal import PREFIXES, element, literal
 
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
 _MAX_NAME_LENGTH = 31
@@ -25,10 +25,7 @@ _TAKEN = ("union", "server")
 _HEAD = """\
 # The union at {mount_literal}, as seen from {server_literal}.  Add nominal rates
 # (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known; see the vocabulary.
-@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix unit: <http://qudt.org/vocab/unit/> .
+{prefixes}
 @base <https://w3id.org/qstorman/site/> .
 
 <{name}/union> a qsm:MergerfsUnion ;
@@ -106,6 +103,7 @@ def look(mount: Path) -> Union:
 def turtle(union: Union) -> str:
     """Return the description; every branch is an element, served by this machine."""
     head = _HEAD.format(
+        prefixes=PREFIXES,
         name=union.name,
         mount_literal=literal(union.mount_point),
         server_literal=literal(union.server),
@@ -114,21 +112,15 @@ def turtle(union: Union) -> str:
 
 
 def _element(union: Union, branch: Branch) -> str:
-    facts = [
-        f'qsm:name "{branch.name}"',
-        f"qsm:elementOf <{union.name}/union>",
-        f"qsm:servedBy <{union.name}/server>",
-        f"qsm:target {literal(branch.directory)}",
-        f"qsm:state qsm:{branch.state}",
-    ]
-    if branch.file_system:
-        facts.append(f"qsm:fileSystem {literal(branch.file_system)}")
-    if branch.capacity_bytes:
-        facts.append(
-            f"qsm:capacity [ a qudt:QuantityValue ; qudt:numericValue {branch.capacity_bytes / 2**20:.6e} ; "
-            "qudt:hasUnit unit:MebiBYTE ]"
-        )
-    return f"<{union.name}/{branch.name}> a qsm:Branch ;\n    " + " ;\n    ".join(facts) + " .\n"
+    facts = {
+        "name": f'"{branch.name}"',
+        "elementOf": f"<{union.name}/union>",
+        "servedBy": f"<{union.name}/server>",
+        "target": literal(branch.directory),
+        "state": f"qsm:{branch.state}",
+        "fileSystem": branch.file_system and literal(branch.file_system),
+    }
+    return element(f"<{union.name}/{branch.name}>", "Branch", facts, branch.capacity_bytes)
 
 
 def names_of(paths: Sequence[str], taken: Collection[str] = _TAKEN) -> list[str]:

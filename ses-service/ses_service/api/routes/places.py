@@ -6,7 +6,7 @@ from apiflask import APIBlueprint
 from flask import Response
 from ses_client.messages.places import Place, PlaceGiven, PlaceList
 
-from ses_service.api import operations, places, render, render_places
+from ses_service.api import operations, places, render
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import whose
 from ses_service.api.contract import answers
@@ -56,13 +56,7 @@ def listed(query_data: PlacesQuery) -> Response:
     wanted = {"state": asked.state, "user": user, "path": asked.path, "backend": places.OF_DIRECTORIES}
     exact = {name: value for name, value in wanted.items() if value is not None}
     found = now.placements.listed(accept, asked.limit, exact)
-    return render.answer(
-        PlaceList(
-            places=[
-                render_places.place(entry, node_reports=places.node_reports(now, entry)) for entry in found
-            ]
-        )
-    )
+    return render.answer(PlaceList(places=[places.shown(now, entry) for entry in found]))
 
 
 @blueprint.get("/v1/places/<place_id>")
@@ -72,8 +66,7 @@ def one(place_id: str) -> Response:
     """Explain a place"""
     now = runtime()
     place = now.placements.explained(places.find(now, caller(), place_id))
-    reports = places.node_reports(now, place)
-    return render.answer(render_places.given(place, [], operations.backends(now), node_reports=reports))
+    return render.answer(places.explained(now, place))
 
 
 @blueprint.post(operations.RENEW.route)
@@ -97,5 +90,5 @@ def release(place_id: str, query_data: ReleaseQuery) -> Response:
 
     The directory stays.  Ending it again changes nothing.
     """
-    ended = places.end(runtime(), caller(), place_id, query_data.written_bytes)
-    return render.answer(render_places.place(ended, node_reports=False))
+    now = runtime()
+    return render.answer(places.shown(now, places.end(now, caller(), place_id, query_data.written_bytes)))

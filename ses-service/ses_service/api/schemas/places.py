@@ -19,7 +19,8 @@ from ses_service.api.schemas.requests import (
     Text,
     each_kind_once,
 )
-from ses_service.ledger.places import PlaceAsked, Process
+from ses_service.ledger.placement import Held
+from ses_service.ledger.places import PlaceAsked
 
 MAX_STREAMS = 64
 MAX_LEASE = 366 * 86400.0
@@ -72,9 +73,12 @@ class PlaceRequest(Body):
     def to_model(self, now: float) -> PlaceAsked:
         """Return what it asks of a place beside needs."""
         stated = self.process
-        process = None if stated is None else Process(stated.pid, stated.started, stated.namespace)
-        until = None if self.lease_seconds is None else now + self.lease_seconds
-        return PlaceAsked(self.place_id, self.streams, self.name, process, until)
+        if stated is not None:
+            held = Held(started=stated.started, namespace=stated.namespace)
+            return PlaceAsked(self.place_id, held, self.streams, self.name, stated.pid)
+        return PlaceAsked(
+            self.place_id, Held(until=now + (self.lease_seconds or 0.0)), self.streams, self.name
+        )
 
 
 class Renewal(Body):

@@ -61,30 +61,16 @@ def places(
     if not found and not given:
         line(out, "Nothing is claimed.")
         return
-    headers = (">id", "user", Column("directory", path=True), ">bytes", "since", "until")
+    shown: list[tuple[int | str, str, str, float | None, float, str]]
+    shown = [(one.id, user_of(one), one.path, one.bytes, one.made, str(one)) for one in found]
+    shown += [
+        (one.place_id, one.user, one.directory, one.claimed_bytes, one.made_at, until(one)) for one in given
+    ]
     rows = [
-        [
-            str(entry.id),
-            user_of(entry),
-            shown_path(entry.path),
-            f"{entry.bytes:,}",
-            second(entry.made),
-            str(entry.holder),
-        ]
-        for entry in found
+        [str(id_), user, shown_path(path), "" if size is None else f"{size:,.0f}", second(made), end]
+        for id_, user, path, size, made, end in shown
     ]
-    rows += [
-        [
-            entry.place_id,
-            entry.user,
-            shown_path(entry.directory),
-            "" if entry.claimed_bytes is None else f"{entry.claimed_bytes:,.0f}",
-            second(entry.made_at),
-            until(entry),
-        ]
-        for entry in given
-    ]
-    table(out, headers, rows)
+    table(out, (">id", "user", Column("directory", path=True), ">bytes", "since", "until"), rows)
 
 
 def until(place: Place) -> str:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 from ses_client.client import ServiceClient
-from ses_client.errors import NotAllowedError, NotFoundError, RefusedError, SesError, UnavailableError
+from ses_client.errors import SesError
 from ses_client.messages.files import Received
 from ses_client.messages.places import PlaceGiven
 
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.place.claims import until
 from ses.commands.place.options import shown_path
-from ses.files import verdict_lines
+from ses.files import received_by, verdict_lines
 from ses.output import console, line, print_json, table
 from ses.place.claims import Claim
 from ses.place.directories import held_in
@@ -32,7 +32,7 @@ def explain_place(client: ServiceClient, path: Path, *, as_json: bool, wide: boo
         return True
     found = client.places(path=str(path), limit=1) or client.places(path=str(path), state="ended", limit=1)
     for entry in found:
-        place, received = client.place(entry.place_id), _received(client, entry.place_id)
+        place, received = client.place(entry.place_id), received_by(client, entry.place_id)
         if as_json:
             print_json({"place": place, "received": received})
         else:
@@ -47,13 +47,6 @@ def _claims() -> list[Claim]:
         return []
 
 
-def _received(client: ServiceClient, place_id: str) -> Received | None:
-    try:
-        return client.file(place_id)
-    except (NotAllowedError, NotFoundError, RefusedError, UnavailableError):
-        return None
-
-
 def _explain_claim(claim: Claim, *, as_json: bool, out: Console) -> None:
     seen = json.loads(claim.why or "{}")
     holds = held_in(claim.path) if claim.own_directory else None
@@ -61,7 +54,7 @@ def _explain_claim(claim: Claim, *, as_json: bool, out: Console) -> None:
         print_json({"claim": claim_json(claim), "written": holds, **seen})
         return
     line(out, shown_path(claim.path))
-    line(out, f"  given to     {user_of(claim)}, until {claim.holder}")
+    line(out, f"  given to     {user_of(claim)}, until {claim}")
     line(out, f"  chosen       {shown_path(claim.base)}, by this machine alone")
     line(out, f"  asked for    {', '.join(seen.get('asked', [])) or 'no rate'}; {claim.bytes:,} bytes")
     line(out, f"  received     {'not known' if holds is None else f'{holds:,} bytes lie there'}")

@@ -150,10 +150,9 @@ def place(
 
         become(owner)
         name = application or os.environ.get("SES_APPLICATION") or None
-        wanted = service.Request(
-            system, current_user(), holding, requirements_in(needs), size, streams or 1, name, mkdir
-        )
-        given = service.kept(client := connect(), service.ask(client, wanted), holding)
+        needed = requirements_in(needs)
+        wanted = service.wanted(system, current_user(), holding, needed, size, streams or 1, name)
+        given = service.kept(client := connect(), service.ask(client, wanted, mkdir), holding)
         _show(" ".join([given.place_id, given.element] * lines + [given.directory]), given, as_json)
         return
     from ses.place import placing
