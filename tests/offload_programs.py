@@ -53,6 +53,14 @@ def prefix() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+def build_near_fdw(prefix: Path, folder: Path) -> None:
+    """Build the extension of PostgreSQL into a folder, against the installed library."""
+    source = ROOT / "libses/extras/offload/postgresql"
+    flags = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror -O2"]
+    for argv in (["-S", source, "-B", folder, *flags], ["--build", folder]):
+        subprocess.run(["cmake", *argv], check=True, capture_output=True)
+
+
 def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more},

@@ -10,11 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from offload_programs import build_near_fdw, prefix
 from patience import wait_until
 from ports import free_port
-from ses_experiment.papers import scan
+from ses_experiment.papers import scan, server
 from ses_experiment.papers.orca import Cell, right_share, write_text
 from ses_experiment.remote_storage import LISTEN
+
+__all__ = ["prefix"]
 
 SES = Path(sys.executable).parent / "ses"
 
@@ -153,4 +156,26 @@ def test_slower_nodes_are_slower_and_a_service_beside_is_measured(traces):
     assert all(rate > 0 for one in report["cells"] for rate in one["service"].values())
     assert "<svg" in plot.read_text()
     plot.unlink()
+    assert traces.files() == []
+
+
+@pytest.mark.root
+@pytest.mark.long
+def test_a_server_has_the_same_rows_near_and_over_the_network(prefix, traces):
+    build_near_fdw(prefix, prefix / "build/extras/offload/postgresql")
+    options = ("--program", "server", "--size", "4", "--clients", "1,2", "--build", prefix / "build")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
+    done = subprocess.run(
+        [SES, "experiment", "orca", "--short", *options, "--json"],
+        capture_output=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["cells"]
+    assert [(one["program"], one["clients"]) for one in cells] == [
+        (query, clients) for query in server.QUERIES for clients in (1, 2)
+    ]
+    assert all(one["same_output"] and one["right"] is None for one in cells)
+    sent = {one["program"]: one["here_wire"] / one["near_wire"] for one in cells}
+    assert sent["server count"] > 10
+    assert sent["server half"] < 3
     assert traces.files() == []

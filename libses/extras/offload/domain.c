@@ -86,7 +86,11 @@ int ses_offload_open_file(const char *path, const ses_offload_options *options,
 }
 
 void offload_send(ses_offload_domain *domain, const msgpack_sbuffer *message) {
-  if (zmq_send(domain->socket, message->data, message->size, ZMQ_DONTWAIT) < 0)
+  int sent;
+  do
+    sent = zmq_send(domain->socket, message->data, message->size, ZMQ_DONTWAIT);
+  while (sent < 0 && errno == EINTR); /* a signal came */
+  if (sent < 0)
     domain->lost = true;
 }
 

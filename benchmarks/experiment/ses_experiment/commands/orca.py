@@ -12,7 +12,7 @@ from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment.commands.options import Numbers, Words, run
+from ses_experiment.commands.options import Numbers, Words, build_option, run
 from ses_experiment.papers import orca as orcas
 from ses_experiment.papers.orca_pictures import draw
 from ses_experiment.papers.storage_node import KINDS
@@ -25,8 +25,9 @@ _ENOUGH = 0.95
 @click.option("--size", "sizes", type=Numbers(), metavar="MB,...", help="Sizes of the file. [64,256,512]")
 @click.option("--clients", type=Numbers(), default="1,2,4,8", show_default=True, metavar="N,...",
               help="Clients that share the storage node's link.")  # fmt: skip
-@click.option("--program", "programs", type=Words((*orcas.Grid().programs, *orcas.FURTHER)),
-              metavar="PROGRAM,...", help="Which programs. [the paper's five]")  # fmt: skip
+@click.option("--program", "programs", type=Words((*orcas.Grid().programs, *orcas.FURTHER, orcas.SERVER)),
+              metavar="PROGRAM,...",
+              help="Which programs; server: eight queries of a PostgreSQL. [the paper's five]")  # fmt: skip
 @click.option("--repeat", "repeats", type=click.IntRange(1), metavar="N",
               help="Runs of each way, of which the fastest counts. [3]")  # fmt: skip
 @click.option("--kind", "kinds", type=Words(tuple(KINDS)), default="alike", show_default=True,
@@ -38,19 +39,21 @@ _ENOUGH = 0.95
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Draw times, bytes and processor over time (PNG or SVG).")  # fmt: skip
 @click.option("--shared-disk", is_flag=True, help="Clients share one disk; else each has one of its own.")
+@build_option
 @json_option
-def orca(short: bool, plot: Path | None, as_json: bool, **asked: Any) -> None:
+def orca(short: bool, plot: Path | None, build: Path | None, as_json: bool, **asked: Any) -> None:
     """Run five programs near disks of 107 MB/s, and over a link of 1 Gb/s that clients share.
 
     They are grep, wc, sort, an inverted index by awk, and the scan of a table by PostgreSQL, if that is
     installed.  Near, those of all clients run at once.  Needs root, openssh-server and sshfs.  Prints both
     times, the bytes on the wire, CPU seconds on the storage node, and whether the decision of ses run-near
     was right: at most 10 % slower than the other way.  Exits with 1 when fewer than 95 % are, or outputs
-    differ.
+    differ.  server asks eight queries of a PostgreSQL server, whose tables near_fdw reads near, or file_fdw
+    over the link: there is nothing to decide.
     """
     grid = orcas.SHORT if short else orcas.Grid()
     grid = replace(grid, **{name: value for name, value in asked.items() if value})
-    cells = run(lambda interrupts, progress: orcas.measure(grid, interrupts, progress))
+    cells = run(lambda interrupts, progress: orcas.measure(grid, build, interrupts, progress))
     if plot is not None:
         draw(cells, plot)
     if as_json:
@@ -60,7 +63,8 @@ def orca(short: bool, plot: Path | None, as_json: bool, **asked: Any) -> None:
                    ">predicted", ">here s", ">predicted", ">saved %", ">wire near", ">wire here",
                    ">CPU near")  # fmt: skip
         table(console(), headers, [_row(cell) for cell in cells])
-        line(console(), f"{orcas.right_share(cells):.0%} of {len(cells)} decisions are right; near saves "
+        decided = sum(1 for cell in cells if cell.choice)
+        line(console(), f"{orcas.right_share(cells):.0%} of {decided} decisions are right; near saves "
              f"{orcas.saved_mean(cells):.0f} % of the time, on average of all.")  # fmt: skip
     if orcas.right_share(cells) < _ENOUGH or not all(cell.same_output for cell in cells):
         raise SystemExit(EXIT_FAILED)
@@ -69,7 +73,7 @@ def orca(short: bool, plot: Path | None, as_json: bool, **asked: Any) -> None:
 def _row(cell: orcas.Cell) -> list[str]:
     return [
         cell.program, str(cell.megabytes), cell.kind, str(cell.link), str(cell.clients),
-        cell.choice, "yes" if cell.right else "NO",
+        *(("-", "-") if not cell.choice else (cell.choice, "yes" if cell.right else "NO")),
         number(cell.near_seconds, 2), number(cell.near_predicted, 2),
         number(cell.here_seconds, 2), number(cell.here_predicted, 2),
         number(100 * (1 - cell.near_seconds / cell.here_seconds), 0),

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,10 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
 from ses.near.execution.conversation import Conversation
 from ses.near.placing import Site
-from ses.near.run_near import Wanted, plan
+from ses.near.run_near import Plan, Wanted, plan
 
 from ses_experiment.machine import load, machine
-from ses_experiment.papers import scan
+from ses_experiment.papers import scan, server
 from ses_experiment.papers.storage_node import KINDS, Series, StorageNode
 from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
@@ -62,6 +63,8 @@ FURTHER = {
 """More programs, for more decisions: from those that return nothing to those that return everything."""
 SCAN = "scan"
 """By PostgreSQL, where that is installed: its command is made with its database."""
+SERVER = "server"
+"""Queries of a server of PostgreSQL, whose tables say where they are read: there is nothing to decide."""
 _LINES = 200_000
 _SELECTED = 0.002  # of the lines hold the needle
 
@@ -70,9 +73,9 @@ _SELECTED = 0.002  # of the lines hold the needle
 class Cell:
     """One program, size (MB), kind of storage node, link (Mb/s) and number of clients.
 
-    ``choice``: ``near`` or ``here``.  Of one client: bytes on the wire, and CPU seconds on the storage node
-    in the last run there.  ``series``: what the node did in the last run of each way.  ``service``: MB/s of
-    the node's other service alone and beside each way, if that was asked for.
+    ``choice``: ``near``, ``here``, or nothing where there is none.  Of one client: bytes on the wire, and CPU
+    seconds on the storage node in the last run there.  ``series``: what the node did in the last run of each
+    way.  ``service``: MB/s of the node's other service alone and beside each way, if that was asked for.
     """
 
     program: str
@@ -124,40 +127,50 @@ class Grid:
 SHORT = Grid(sizes=(64,), repeats=1)
 
 
-def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None]) -> list[Cell]:
+def measure(
+    grid: Grid, build: Path | None, interrupts: Interrupts, progress: Callable[[str], None]
+) -> list[Cell]:
     """Run the grid and undo all it made, however it ends; raises DemoError, StoppedError."""
     need_root("The experiment", "ses experiment orca")
     with ExitStack() as undo:
         try:
             work = work_directory(undo, "ses-orca-")
             commands = PROGRAMS | FURTHER
-            database = scan.installed() if SCAN in grid.programs else None
-            if database:
-                commands[SCAN] = scan.prepare(work, database, max(grid.clients))
+            single = scan.installed() if SCAN in grid.programs else None
+            if single:
+                commands[SCAN] = scan.prepare(work, single, max(grid.clients))
             elif SCAN in grid.programs:
                 progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
-            room = 2 * sum(grid.sizes) + 64
+            places = server.find(build) if SERVER in grid.programs else None
+            room = (3 if SERVER in grid.programs else 2) * sum(grid.sizes) + 64
             rate = int(KINDS["alike"].disk_rate)
             disks = [BranchPlan(disk, rate, rate, room, room) for disk in _disks(grid)]
             stand = set_up(work, disks[:1], undo, interrupts, progress)
             undo.enter_context(own_state(work))
             node = StorageNode(stand, work.name, undo)
+            database = server.Server(places, work, stand, node, undo) if places else None
             for size in grid.sizes:
                 progress(f"writing {size} MB")
                 write_text(stand.disks / disks[0].name / f"{size}.txt", size)
                 if SCAN in commands:
                     scan.write_table(stand.disks / disks[0].name / f"{size}.csv", size)
+                if database:
+                    database.write_tables(disks[0].name, size)
             for disk in disks[1:]:
                 stand.twin(disk, disks[0].name)
+            if database:
+                for size, disk in itertools.product(grid.sizes, disks):
+                    database.add_tables(disk.name, size)
             cells = []
             programs = [program for program in grid.programs if program in commands]
+            programs += server.QUERIES if database else ()
             for size, kind, link, program, clients in itertools.product(
                 grid.sizes, grid.kinds, grid.links, programs, grid.clients
             ):
                 progress(f"{program}, {size} MB, {kind} nodes, {link} Mb/s, {clients} clients")
                 interrupts.check()
-                case = Case(program, commands[program], size, kind, link, clients)
-                cells.append(_cell(stand, node, case, grid))
+                case = Case(program, commands.get(program, ()), size, kind, link, clients)
+                cells.append(_cell(stand, node, case, grid, database))
             return cells
         finally:
             interrupts.hold()
@@ -181,15 +194,67 @@ def _disks(grid: Grid) -> list[str]:
     return [f"disk{number}" for number in range(1, 1 + max(grid.clients) + grid.service)]
 
 
-def _cell(stand: RemoteStorage, node: StorageNode, case: Case, grid: Grid) -> Cell:
+def _cell(
+    stand: RemoteStorage, node: StorageNode, case: Case, grid: Grid, database: server.Server | None
+) -> Cell:
     clients, bits = case.clients, case.link * 1e6
-    file = f"{case.megabytes}.{'csv' if case.program == SCAN else 'txt'}"
     disks = _disks(grid)[:clients]
-    names = [f"{disk}/{file}" for disk in disks]
     disk_rate = KINDS[case.kind].disk_rate * 1e6 / (clients if grid.shared_disk else 1)
     node.become(KINDS[case.kind])
     for disk in disks:
         stand.limit(disk, disk_rate)
+    if database and case.program in server.QUERIES:
+        work = _of_server(database, case, disks)
+    else:
+        work = _of_program(stand, node, case, disks, disk_rate)
+    seconds, wire, outputs, cpu = {"near": [], "here": []}, {}, set(), 0.0  # type: ignore[var-annotated]
+    series, service = dict[str, Series](), dict[str, float]()
+    for turn in range(grid.repeats):
+        for way in ("near", "here") if turn % 2 else ("here", "near"):
+            stand.shape(bits if way == "near" else bits / clients)
+            stand.forget(*work.files)
+            before, began = stand.sent(), time.monotonic()
+            with node.watched() as series[way]:
+                answers, used = work.ways[way]()
+            seconds[way].append(time.monotonic() - began)
+            outputs |= answers
+            if way == "near":
+                cpu = series[way].processor[-1] if used is None else used
+            wire[way] = stand.sent() - before
+    if grid.service:
+        for way in ("alone", "near", "here"):
+            stand.forget(*work.files)
+            with node.serving(stand.disks / _disks(grid)[-1] / Path(work.files[0]).name) as rate:
+                work.ways.get(way, lambda: time.sleep(_ALONE_SECONDS))()
+            service[way] = rate[0]
+    decision = work.planned.decision if work.planned else None
+    return Cell(
+        case.program, case.megabytes, case.kind, case.link, clients,
+        "" if work.planned is None else "near" if work.planned.node else "here",
+        work.planned.reason if work.planned else "",
+        min(seconds["near"]), min(seconds["here"]),
+        decision.near.seconds if decision else None, decision.here.seconds if decision else None,
+        wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(), series, service,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is done in a cell: the files of all clients, what was decided, and what runs each way.
+
+    That returns hashes of outputs, and CPU seconds on the storage node if it knows them.
+    """
+
+    files: list[str]
+    planned: Plan | None
+    ways: dict[str, Callable[[], tuple[set[str], float | None]]]
+
+
+def _of_program(
+    stand: RemoteStorage, node: StorageNode, case: Case, disks: list[str], disk_rate: float
+) -> _Work:
+    bits, clients = case.link * 1e6, case.clients
+    names = [f"{disk}/{case.megabytes}.{'csv' if case.program == SCAN else 'txt'}" for disk in disks]
     executor, rsh = node.reached_by(ADDRESS)
     wanted = Wanted(
         files=(stand.mount / names[0],), argv=case.command, executor=executor, rsh=rsh,
@@ -200,41 +265,21 @@ def _cell(stand: RemoteStorage, node: StorageNode, case: Case, grid: Grid) -> Ce
     all_clients = [replace(wanted, files=(stand.mount / name,)) for name in names]
     stand.shape(bits / clients)
     stand.forget(*names)
-    planned = plan(wanted, _no_site)
-    seconds, wire, outputs, cpu = {"near": [], "here": []}, {}, set(), 0.0  # type: ignore[var-annotated]
-    series, service = dict[str, Series](), dict[str, float]()
-    for turn in range(grid.repeats):
-        for way in ("near", "here") if turn % 2 else ("here", "near"):
-            stand.shape(bits if way == "near" else bits / clients)
-            stand.forget(*names)
-            before, began = stand.sent(), time.monotonic()
-            with node.watched() as series[way]:
-                if way == "near":
-                    answers, cpu = _near(all_clients)
-                    outputs |= answers
-                else:
-                    outputs.add(_here(wanted))
-            seconds[way].append(time.monotonic() - began)
-            wire[way] = stand.sent() - before
-    if grid.service:
-        for way in ("alone", "near", "here"):
-            stand.forget(*names)
-            with node.serving(stand.disks / _disks(grid)[-1] / file) as rate:
-                if way == "near":
-                    _near(all_clients)
-                elif way == "here":
-                    _here(wanted)
-                else:
-                    time.sleep(_ALONE_SECONDS)
-            service[way] = rate[0]
-    decision = planned.decision
-    return Cell(
-        case.program, case.megabytes, case.kind, case.link, clients,
-        "near" if planned.node else "here", planned.reason,
-        min(seconds["near"]), min(seconds["here"]),
-        decision.near.seconds if decision else None, decision.here.seconds if decision else None,
-        wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(), series, service,
+    return _Work(
+        names, plan(wanted, _no_site),
+        {"near": lambda: _near(all_clients), "here": lambda: ({_here(wanted)}, None)},
     )  # fmt: skip
+
+
+def _of_server(database: server.Server, case: Case, disks: list[str]) -> _Work:
+    """Over the network one client asks, as with programs."""
+    asking = {"near": disks, "here": disks[:1]}
+
+    def ask(way: str) -> tuple[set[str], None]:
+        return database.ask(way, case.program, asking[way], case.megabytes), None
+
+    files = [file for disk in disks for file in database.files(disk, case.megabytes)]
+    return _Work(files, None, {way: partial(ask, way) for way in asking})
 
 
 def _near(clients: list[Wanted]) -> tuple[set[str], float]:
@@ -303,8 +348,9 @@ def write_text(path: Path, megabytes: int, selected: float = _SELECTED) -> None:
 
 
 def right_share(cells: list[Cell]) -> float:
-    """Return the share of cells whose decision was right."""
-    return sum(cell.right for cell in cells) / len(cells)
+    """Return the share of right decisions; 1 if there was none."""
+    decided = [cell for cell in cells if cell.choice]
+    return sum(cell.right for cell in decided) / len(decided) if decided else 1.0
 
 
 def saved_mean(cells: list[Cell]) -> float:
@@ -317,7 +363,7 @@ def as_json(grid: Grid, cells: list[Cell]) -> dict[str, Any]:
     return {
         "settings": {**asdict(grid), "nodes": {name: asdict(KINDS[name]) for name in grid.kinds}},
         "machine": machine(),
-        "cells": [{**asdict(cell), "right": cell.right} for cell in cells],
+        "cells": [{**asdict(cell), "right": cell.right if cell.choice else None} for cell in cells],
         "right": right_share(cells),
         "saved_percent_mean": saved_mean(cells),
     }  # fmt: skip

@@ -19,7 +19,7 @@ from ses.demo.tools import tool
 COLUMNS = 100  # integers of a row, as in the paper
 SELECTED = 80
 """One of this number of rows is returned."""
-_USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does not run as root
+AS_USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does not run as root
 _BLOCK_ROWS = 800
 # File, query, beginning of the databases' names, what runs one.
 _RUN = """
@@ -42,31 +42,34 @@ def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:
     data = work / "database1"
     data.mkdir(mode=0o700)
     shutil.chown(data, "nobody")
-    _quiet([*_USER, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "owner", "--no-sync"])
+    quiet([*AS_USER, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "owner", "--no-sync"])
     columns = ", ".join(f"c{number} int" for number in range(COLUMNS))
     table = (
         "create extension file_fdw; create server files foreign data wrapper file_fdw; "
         f"create foreign table numbers ({columns}) server files "
         "options (filename '/dev/fd/3', format 'text', delimiter ',')"
     )
-    single = [*_USER, str(programs / "postgres"), "--single"]
+    single = [*AS_USER, str(programs / "postgres"), "--single"]
     # It is stopped after each scan: its checkpoint would wait for a disk that is no part of the experiment.
     for setting in ("log_checkpoints=off", "fsync=off", "jit=off"):
         single += ["-c", setting]
     single.append("-D")
-    _quiet([*single, str(data), "postgres"], f"{table}\n")
+    quiet([*single, str(data), "postgres"], f"{table}\n")
     for number in range(2, at_once + 1):
         tool("cp", "--archive", str(data), str(work / f"database{number}"))
     query = "copy (select * from numbers where c0 = 7) to stdout"
     return ("sh", "-c", _RUN, "{}", query, str(work / "database"), *single)
 
 
-def write_table(path: Path, megabytes: int) -> None:
-    """Write rows of numbers, of ``megabytes`` or more; ``c0`` is 7 in one of 80.  Same size, same table."""
-    chance = random.Random(megabytes)
+def write_table(path: Path, megabytes: int, number: int = 0) -> None:
+    """Write rows of numbers, of ``megabytes`` or more; ``c0`` is 7 in one of 80.
+
+    Same size and number, same table.
+    """
+    chance = random.Random(megabytes + 10_000 * number)
     rows = [
-        ",".join([str(number % SELECTED), *(str(chance.randrange(10_000)) for _ in range(COLUMNS - 1))])
-        for number in range(_BLOCK_ROWS)
+        ",".join([str(row % SELECTED), *(str(chance.randrange(10_000)) for _ in range(COLUMNS - 1))])
+        for row in range(_BLOCK_ROWS)
     ]
     block = "".join(f"{row}\n" for row in rows).encode()
     with path.open("wb") as file:
@@ -76,7 +79,8 @@ def write_table(path: Path, megabytes: int) -> None:
         os.fsync(file.fileno())
 
 
-def _quiet(argv: Sequence[str], text: str = "") -> None:
+def quiet(argv: Sequence[str], text: str = "") -> None:
+    """Run a program of PostgreSQL with what it reads; raises DemoError with what it says."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, cwd="/")
     if done.returncode != 0 or "ERROR" in done.stderr:
         raise DemoError(f"PostgreSQL cannot be set up: {done.stderr.strip()}")

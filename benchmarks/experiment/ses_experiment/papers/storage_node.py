@@ -85,7 +85,11 @@ class StorageNode:
         """Return the executor that runs programs on the node, and its own command."""
         if not self.counted:
             return "ssh", self._stand.rsh
-        return "command", ("bash", "-c", _IN_GROUP, self._group, " ".join((*self._stand.rsh, address)))
+        return "command", self.entered_by((*self._stand.rsh, address))
+
+    def entered_by(self, ssh: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command that runs what follows it on the node, in its group, by a command of ssh."""
+        return ("bash", "-c", _IN_GROUP, self._group, " ".join(ssh)) if self.counted else ssh
 
     @contextmanager
     def watched(self) -> Iterator[Series]:
