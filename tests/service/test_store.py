@@ -209,7 +209,7 @@ def test_writing_the_same_again_changes_nothing(store: RecordStore) -> None:
 def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
     key = SizeKey("alice", "dd", "/d/f#")
     sizes = SizeHistory()
-    sizes.learn(keys_of("alice", "dd", "/d/f1"), 5.0, 1.0)
+    sizes.learn(keys_of("alice", "dd", "/d/f1"), (5.0,), 1.0)
     store.write(written(placement(1), explained(2)), [(key, sizes.get(key))])
     store.write(written(explained(3)), [], whole=True)
     loaded = reopened(store).load()
@@ -221,7 +221,7 @@ def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
 def test_sizes_are_read_again_and_forgotten_ones_are_not(store: RecordStore) -> None:
     history = SizeHistory()
     for number, size in enumerate((5.0, 7.0, 1e24)):
-        history.learn(keys_of("alice\x00", None, f"/d/{number}.größe"), size, float(number))
+        history.learn(keys_of("alice\x00", None, f"/d/{number}.größe"), (size,), float(number))
     store.write([], history.entries())
     again = SizeHistory()
     for key, sizes in reopened(store).load().sizes:
