@@ -73,7 +73,8 @@ void Watcher::check(const std::set<uint64_t> &placements) {
   check_orphans(left, EndReason::kExited);
 }
 
-// Ends those of PLACEMENTS that no process has open any more; the others are nobody's in particular.
+// Ends those of PLACEMENTS that no process has open any more; the others are nobody's in
+// particular.
 void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reason) {
   if (placements.empty()) {
     return;

@@ -16,6 +16,7 @@ from ses.commands.options import service_command
 from ses.commands.requirements.storing import save_option, store
 from ses.output import console, line, number, print_json, table, write_json
 from ses.profiling.darshan import read_log
+from ses.profiling.functions import worth_moving
 from ses.profiling.needs import MARGIN, Implied, implied, listed
 from ses.profiling.result import Phase, ProgramProfile
 from ses.profiling.run import profile as run_and_watch
@@ -40,6 +41,11 @@ _LARGE = 1e6
 )  # fmt: skip
 @click.option("--calls", is_flag=True, help="Count metadata operations; needs root, and slows down calls.")
 @click.option(
+    "--functions", is_flag=True,
+    help="Say which commands and functions moved the bytes; needs elfutils, and stops the program for some "
+    "milliseconds at each look.",
+)  # fmt: skip
+@click.option(
     "--margin", default=MARGIN, show_default=True, type=click.FloatRange(1.0, 10.0),
     help="How much more to require than was measured.",
 )  # fmt: skip
@@ -59,6 +65,7 @@ def profile(
     program: tuple[str, ...],
     darshan: Path | None,
     calls: bool,
+    functions: bool,
     margin: float,
     save: tuple[str, str] | None,
     turtle: str | None,
@@ -77,7 +84,7 @@ def profile(
         raise NotFoundError(f"There is no directory {output.parent} to write {output.name} into.")
     if turtle is not None:
         check_name(turtle)
-    measured, status = run_and_watch(program, calls) if darshan is None else (read_log(darshan), 0)
+    measured, status = run_and_watch(program, calls, functions) if darshan is None else (read_log(darshan), 0)
     needs = implied(measured, margin)
     facts = {**measured.as_json(), "requirements": listed(needs)}
     if turtle is not None:
@@ -139,12 +146,29 @@ def _show(out: Console, measured: ProgramProfile, needs: tuple[Implied, ...]) ->
         table(out, ("file", ">read", ">written", "order"), rows)
         if len(large) > _MAX_FILES:
             line(out, f"and {len(large) - _MAX_FILES} files more (--json)")
+    _show_functions(out, measured)
     line(out)
     for note in measured.notes:
         line(out, f"Note: {note}.")
     line(out, "\nWhat it implies:" if needs else "It moved too little to require anything.")
     for need in needs:
         line(out, f"  {written(need.requirement)}: {need.arithmetic}")
+
+
+def _show_functions(out: Console, measured: ProgramProfile) -> None:
+    if not measured.functions:
+        return
+    rows = [
+        [on_one_line(use.command), on_one_line(use.function) or "(all)", str(use.looks),
+         _mega(use.read_bytes), _mega(use.written_bytes), f"{use.cpu_seconds:.1f} s"]
+        for use in measured.functions[:_MAX_FILES]
+    ]  # fmt: skip
+    line(out)
+    table(out, ("command", "function", ">looks", ">read", ">written", ">processor"), rows)
+    if len(measured.functions) > _MAX_FILES:
+        line(out, f"and {len(measured.functions) - _MAX_FILES} functions more (--json)")
+    if hint := worth_moving(measured):
+        line(out, hint)
 
 
 def _phase(phase: Phase) -> list[str]:

@@ -80,7 +80,8 @@ class ProcessLook:
     ``streams``: what is open and no regular file; ``endless``: those of them that give or take any number of
     bytes (/dev/zero and random ones that can be read, /dev/null that can be written), but for standard error;
     ``pipes``: those that are pipes.
-    ``offset``: the descriptor and the offset of a pread or pwrite that had not ended.
+    ``offset``: the descriptor and the offset of a pread or pwrite that had not ended.  ``command``: the name
+    that the kernel has of its program, of 15 bytes at most.
     """
 
     moved: Moved
@@ -90,6 +91,7 @@ class ProcessLook:
     endless: dict[int, OpenFile] = field(default_factory=dict)
     offset: tuple[int, int] | None = None
     pipes: dict[int, OpenFile] = field(default_factory=dict)
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,8 @@ def _tree(root: int) -> Iterator[int]:
 
 def _process(pid: int) -> ProcessLook | None:
     try:
-        cpu = parse_stat(_read(f"/proc/{pid}/stat"))
+        stat = _read(f"/proc/{pid}/stat")
+        cpu, command = parse_stat(stat), stat.partition("(")[2].rpartition(")")[0]
         moved = parse_io(_read(f"/proc/{pid}/io"))
     except (OSError, ValueError):
         return None
@@ -224,4 +227,4 @@ def _process(pid: int) -> ProcessLook | None:
         offset = parse_call(_read(f"/proc/{pid}/syscall"))
     except (OSError, ValueError):
         offset = None
-    return ProcessLook(moved, cpu, files, frozenset(streams), endless, offset, pipes)
+    return ProcessLook(moved, cpu, files, frozenset(streams), endless, offset, pipes, command)

@@ -33,6 +33,21 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """What a command moved and computed while ``function`` was on its stack, as samples show it.
+
+    ``function`` is empty for the command as a whole.
+    """
+
+    command: str
+    function: str
+    looks: int
+    read_bytes: int
+    written_bytes: int
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramProfile:
     """A run of a program.
 
@@ -60,6 +75,7 @@ class ProgramProfile:
     device_written_bytes: int | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    functions: tuple[FunctionUse, ...] = ()
     source: str = "measured"
 
     @property
@@ -86,5 +102,6 @@ def from_json(data: Mapping[str, Any]) -> ProgramProfile:
             "files": tuple(FileUse(**file) for file in data["files"]),
             "phases": tuple(Phase(**phase) for phase in data["phases"]),
             "notes": tuple(data.get("notes", ())),
+            "functions": tuple(FunctionUse(**use) for use in data.get("functions", ())),
         }
     )

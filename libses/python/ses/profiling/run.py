@@ -17,10 +17,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ses_client.errors import CannotRunError, NoProgramError
+from ses_client.errors import CannotRunError, NoProgramError, SesError
 
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
+from ses.profiling.functions import TOOL, Functions, is_there
 from ses.profiling.phases import Totals, phases
 from ses.profiling.proc import (
     ENDLESS_SINK,
@@ -43,11 +44,17 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile, int]:
+def profile(
+    command: Sequence[str], calls: bool = False, functions: bool = False
+) -> tuple[ProgramProfile, int]:
     """Run a program to its end; return what it did and its exit status (128 + signal when killed).
 
-    ``calls``: count its metadata operations, too.  Raises NoProgramError, CannotRunError.
+    ``calls``: count its metadata operations, too.  ``functions``: look at its stacks, too, which stops it for
+    some milliseconds each time.  Raises NoProgramError, CannotRunError, SesError.
     """
+    if functions and not is_there():
+        raise SesError(f"There is no {TOOL} here, which looks at stacks: install elfutils.")
+    stacks = Functions() if functions else None
     inherited = _inherited()
     running: int | None = None
     unsent: list[int] = []  # signals that came before there was a program, or when it had ended
@@ -73,7 +80,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         for number in early:
             _forward(running, number, unsent)
         attribution, totals = Attribution(inherited), [Totals(began, 0, 0, 0.0)]
-        left = _watch(pid, running, attribution, totals)
+        left = _watch(pid, running, attribution, totals, stacks)
         ended = time.monotonic()
         moved = moved_by(pid)
         for process in left:
@@ -113,12 +120,17 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
             "page faults": used.ru_minflt + used.ru_majflt,
             "context switches": used.ru_nvcsw + used.ru_nivcsw,
         },
+        functions=stacks.listed() if stacks else (),
     )
     exited = os.waitstatus_to_exitcode(status)
     notes = [
         *_no_storage_notes(attribution.endless, attribution.piped),
         *_left_notes(len(left)),
         *_notes(measured, counters.refused, calls),
+        *(
+            f"functions: of {count} looks, {why}"
+            for why, count in (stacks.failures if stacks else {}).items()
+        ),
     ]
     return replace(measured, notes=tuple(notes)), 128 - exited if exited < 0 else exited
 
@@ -132,7 +144,9 @@ def _inherited() -> dict[int, str]:
     return inherited
 
 
-def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals]) -> list[ProcessLook]:
+def _watch(
+    pid: int, running: int, attribution: Attribution, totals: list[Totals], stacks: Functions | None
+) -> list[ProcessLook]:
     """Look until the program (``running`` is its pidfd) has ended; leave it to be waited for.
 
     Returns the processes that go on.
@@ -142,6 +156,8 @@ def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals
         used = time.thread_time()
         look = look_at(pid)
         attribution.add(look)
+        if stacks is not None:
+            stacks.add(look)
         totals.append(_totals(look, attribution))
         if len(totals) > _KEPT:
             del totals[1:-1:2]

@@ -25,6 +25,7 @@ from ses.last_forecast import Kept, keep
 from ses.output import console, line, number, print_json, say, table
 from ses.own_link import Link, own_link
 from ses.profiling.darshan import read_log
+from ses.profiling.functions import worth_moving
 from ses.profiling.needs import MIN_BYTES, implied
 from ses.profiling.phases import BOTH
 from ses.profiling.result import Phase, ProgramProfile, from_json
@@ -120,6 +121,7 @@ def advise(
             {
                 "measured_seconds": measured.seconds,
                 "advice": hint,
+                "worth_moving": worth_moving(measured),
                 "forecasts": [_facts(forecast) for forecast in predicted],
                 "together_on_all": sum(each.together for each in predicted if len(each.elements) == 1),
                 "link": _link_facts(carries),
@@ -225,5 +227,7 @@ def _show(
     line(out, f"Fit at once, {fitting(min(predicted, key=lambda forecast: forecast.seconds))}")
     line(out, f"Fit at once, {fitting_on_all(predicted)}")
     line(out, hint)
+    if moving := worth_moving(measured):
+        line(out, moving)
     for note in notes:
         line(out, f"Note: {note}", "yellow")
