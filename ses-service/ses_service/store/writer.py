@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from ses_state import _state
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from ses_service.store.database import Database
+from ses_service.store.database import Database, driver_of
 from ses_service.store.revisions import upgrade
 from ses_service.store.tables import CHANNEL, EXPLANATION, PLACEMENT, SERVICE
 from ses_service.store.upsert import upsert
 
-_NOTIFY = sa.text("select pg_notify(:channel, text) from unnest(cast(:texts as text[])) as text")
 _KEYS_AT_ONCE = 500
 _KEPT = {EXPLANATION.name: ("body",), PLACEMENT.name: ("explanation_id",)}  # once they are stored
 
@@ -61,8 +60,8 @@ def remove(connection: sa.Connection, table: sa.Table, keys: Sequence[str], owne
 
 def notify(connection: sa.Connection, texts: Sequence[str]) -> None:
     """Notify the other services that share the database."""
-    if texts:
-        connection.execute(_NOTIFY, {"channel": CHANNEL, "texts": list(texts)})
+    for text in texts:  # psycopg takes long over an array of texts with quotes
+        driver_of(connection).execute("select pg_notify(%s, %s)", (CHANNEL, text))
 
 
 def adopt(connection: sa.Connection, services: Sequence[str], owner: str) -> None:
