@@ -35,11 +35,13 @@ NOW = 1_800_000_000.0
 DAYS = 90
 DAY = 86_400
 LISTED = 100
+DETAIL = 300  # bytes
 
 FILL = """
 insert into ses_file
   (placement_id, "user", application, vo, job, node, element, path, opened_at, ended_at, end_reason,
-   bytes_written, bytes_read, write_rate, read_rate, verdict, cause, kind, bound, predicted, achieved)
+   bytes_written, bytes_read, write_rate, read_rate, verdict, cause, kind, bound, predicted, achieved,
+   detail)
 with recursive n(i) as (select cast(0 as bigint) union all select i + 1 from n where i + 1 < :files)
 select cast(1000000000000000 + i as text), 'user' || (i * 7919 % 200), 'application' || (i * 31 % 40),
   'vo' || (i * 7919 % 8), cast(i * 2000 / :files as text), 'node' || (i % 500), 'lustre/ost' || (i * 37 % 64),
@@ -49,7 +51,8 @@ select cast(1000000000000000 + i as text), 'user' || (i * 7919 % 200), 'applicat
   case when i % 5 = 0 then 'missed' when i % 7 = 0 then 'nearly' when i % 11 = 0 then 'cannot-say'
     else 'met' end,
   case when i % 5 = 0 then 'others' end, 'current-write-rate', 1e8, 1.1e8,
-  case when i % 5 = 0 then 4e7 when i % 7 = 0 then 9e7 else 1.2e8 end
+  case when i % 5 = 0 then 4e7 when i % 7 = 0 then 9e7 else 1.2e8 end,
+  :detail
 from n
 """
 
@@ -93,7 +96,9 @@ def fill(url: str, files: int) -> None:
     engine = sa.create_engine(url)
     METADATA.create_all(engine)
     with engine.begin() as connection:
-        connection.execute(sa.text(FILL), {"files": files, "now": NOW, "seconds": float(DAYS * DAY)})
+        connection.execute(
+            sa.text(FILL), {"files": files, "now": NOW, "seconds": float(DAYS * DAY), "detail": bytes(DETAIL)}
+        )
     with engine.begin() as connection:
         connection.execute(sa.text("analyze"))
     engine.dispose()

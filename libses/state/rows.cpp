@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <stdexcept>
+#define ZLIB_CONST
 #include <zlib.h>
 
 namespace ses::state {
@@ -143,10 +144,10 @@ public:
   Compressor(const Compressor &) = delete;
   Compressor &operator=(const Compressor &) = delete;
 
-  std::string operator()(std::string &body) {
+  std::string operator()(std::string_view body) {
     deflateReset(&_stream);
     std::string out(deflateBound(&_stream, body.size()), '\0');
-    _stream.next_in = reinterpret_cast<Bytef *>(body.data());
+    _stream.next_in = reinterpret_cast<const Bytef *>(body.data());
     _stream.avail_in = static_cast<uInt>(body.size());
     _stream.next_out = reinterpret_cast<Bytef *>(out.data());
     _stream.avail_out = static_cast<uInt>(out.size());
@@ -162,8 +163,12 @@ private:
 
 } // namespace
 
+std::string compressed(std::string_view body) {
+  static thread_local Compressor compressor;
+  return compressor(body);
+}
+
 std::string detail_body(const Placement &placement) {
-  static thread_local Compressor compressed;
   std::string body = R"({"achieved":)";
   placement.achieved ? achieved(body, *placement.achieved) : void(body += "null");
   body += R"(,"file_verdict":)";

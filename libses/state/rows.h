@@ -16,7 +16,10 @@ std::string notes_text(const Placement &placement);
 enum class Notified : std::uint8_t { opened, idle, ended, lapsed };
 std::pair<Notified, std::string> notification_of(const Placement &placement, double now);
 
-/* JSON of all that is known of a file that ended, compressed as zlib.decompress() takes it. */
+/* As zlib.decompress() takes it. */
+std::string compressed(std::string_view body);
+
+/* JSON of all that is known of a file that ended, compressed. */
 std::string detail_body(const Placement &placement);
 
 /* A text that every database takes: PostgreSQL has no NUL, and UTF-8 no lone surrogates. */

@@ -152,8 +152,21 @@ def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
     told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
     site.say(saying(replace(told, bytes=5e9)))
     site.say(saying(ended=(Ended(told.placement_id, EndReason.CLOSED, 6e9),)))
-    seen = [(one.placement_id, size, known) for one, size, known in site.ledger.take_sizes(9)]
-    assert seen == [(told.placement_id, 5e9, False), (told.placement_id, 6e9, True)]
+    seen = [(is_known, sizes) for *_, is_known, _, sizes in site.ledger.take_sizes(9)]
+    assert seen == [(False, [5e9]), (True, [6e9])]
+
+
+def test_sizes_of_files_alike_are_learned_together_and_in_their_order(site: Site) -> None:
+    origin = Origin(("u/a",), 100.0, 0.0, "program")
+    paths = ("/d/f1", "/d/f2", None, "/d/f3")
+    told = [replace(opened(f"{number:016x}", origin), path=path) for number, path in enumerate(paths, 1)]
+    site.say(saying(*told))
+    ends = (Ended(one.placement_id, EndReason.CLOSED, float(size)) for size, one in enumerate(told))
+    site.say(saying(ended=tuple(ends)))
+    sizes = [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(1)]
+    sizes += [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(9)]
+    assert sizes == [("/d/f#", [0.0]), ("/d/f#", [1.0]), (None, [2.0]), ("/d/f#", [3.0])]
+    assert site.ledger.take_sizes(9) == []
 
 
 def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:

@@ -63,7 +63,7 @@ PLACED = {one.placement_id: one for one in map(placed, range(FILES))}
 
 def sizes() -> list[tuple[SizeKey, Sizes | None]]:
     history = SizeHistory()
-    history.learn(keys_of("alice", "dd", "/u/result-1.bin"), 7.0, 50.0)
+    history.learn(keys_of("alice", "dd", "/u/result-1.bin"), (7.0,), 50.0)
     return [(key, history.get(key)) for key, _ in history.entries()]
 
 

@@ -262,7 +262,6 @@ def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
             "ses_explanation",
             "ses_size_history",
             "ses_file",
-            "ses_file_detail",
             "ses_service",
             "ses_alembic_version",
         ):

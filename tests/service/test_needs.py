@@ -55,10 +55,10 @@ def test_a_vos_requirements_apply_to_its_members() -> None:
 
 def test_room_is_more_than_any_file_of_the_like_took_and_most_where_few_were_seen() -> None:
     told = Told()
-    told.history.learn(keys_of("alice", "sort", "/d/a"), 1e9, NOW)
+    told.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
     assert told.entries("alice")["sort"]["room_bytes"] >= 3e9
     for _ in range(40):
-        told.history.learn(keys_of("alice", "sort", "/d/a"), 1e9, NOW)
+        told.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
     found = told.entries("alice", NOW + 2)
     assert 1e9 <= found["sort"]["room_bytes"] <= 1.3e9
     assert found["sort"]["expected_from"] == "history"
@@ -71,7 +71,7 @@ def test_the_generation_changes_with_what_is_needed_and_with_nothing_else() -> N
     generation = first.needs.of("alice", NOW).generation
     assert first.needs.of("alice", NOW + 60).generation == generation
     assert other.needs.of("alice", NOW).generation != generation
-    first.history.learn(keys_of("alice", None, None), 5e9, NOW)
+    first.history.learn(keys_of("alice", None, None), (5e9,), NOW)
     assert first.needs.of("alice", NOW + 60.2).generation == generation  # asked a moment ago
     assert first.needs.of("alice", NOW + 62).generation != generation
 

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from ses_service.ledger.placement import EndReason, PlacementState, Prediction
 from ses_service.model.entities import Kind, Subject
 from ses_service.store.database import Database
-from ses_service.store.files import file_values
 from ses_service.store.tables import PLACEMENT
+from ses_state import _state
 from test_store import placement, written
 from written_here import store_of
 
@@ -21,9 +21,10 @@ def test_no_text_of_a_file_stops_a_database_that_has_no_such_text() -> None:
         state=PlacementState.ENDED, end_reason=EndReason.CLOSED,
         predicted=(Prediction(Kind(odd, odd, 1.0), 1.0, 1.0, 0.0),),
     )  # fmt: skip
-    texts = [value for value in file_values(one) if isinstance(value, str)]
+    rows = _state.file_rows([one])
+    texts = [value for value in rows.tuples(0, 1)[0] if isinstance(value, str)]
     assert len(texts) >= 7
-    assert not [text for text in texts if "\x00" in text or "\ud800" in text]
+    assert not [text for text in (*texts, rows.array(0, 1)) if "\x00" in text or "\ud800" in text]
 
 
 @pytest.mark.parametrize("elements", ["", "7", "[[1]]", "null"])

@@ -98,7 +98,7 @@ def test_of_a_long_path_the_last_parts_make_the_pattern() -> None:
 def test_the_room_to_expect_is_more_than_any_of_the_last_sizes(learned: list[float]) -> None:
     history = SizeHistory()
     for size in learned:
-        history.learn(keys_of("alice", "dd", "/d/f1"), size, 0.0)
+        history.learn(keys_of("alice", "dd", "/d/f1"), (size,), 0.0)
     assert history.room(keys_of("alice", "dd", "/d/f2")) >= max(learned[-KEPT:])
 
 
@@ -106,13 +106,13 @@ def test_a_changed_habit_is_followed() -> None:
     history = SizeHistory()
     alike = keys_of("alice", "dd", None)
     for size in [1000.0] * 1000 + [70.0] * 300:
-        history.learn(alike, size, 0.0)
+        history.learn(alike, (size,), 0.0)
     assert history.room(alike) < 100
     history.grows(alike, 2000.0, 0.0)
     assert history.room(alike) >= 4000, "of one that grows nobody knows how far"
     history.grows(alike, 2100.0, 0.0, closed=True)
     assert 2100 <= history.room(alike) < 2500, "it grows no more, though it has not ended"
-    history.learn(alike, 2100.0, 0.0)
+    history.learn(alike, (2100.0,), 0.0)
     assert history.room(alike) < 2500, "now it is known"
 
 
@@ -120,15 +120,15 @@ def test_one_large_file_of_many_is_remembered() -> None:
     history = SizeHistory()
     alike = keys_of("alice", "dd", None)
     for size in [500.0, *[10.0] * 2 * KEPT]:
-        history.learn(alike, size, 0.0)
+        history.learn(alike, (size,), 0.0)
     assert history.room(alike) > 250
 
 
 def test_the_pattern_comes_first_then_the_application_then_nothing() -> None:
     history = SizeHistory()
     for size in (1.0, 1.0, 1.0):
-        history.learn(keys_of("alice", "dd", "/d/small.1"), size, 0.0)
-    history.learn(keys_of("alice", "dd", "/d/large.1"), 900.0, 0.0)
+        history.learn(keys_of("alice", "dd", "/d/small.1"), (size,), 0.0)
+    history.learn(keys_of("alice", "dd", "/d/large.1"), (900.0,), 0.0)
     assert history.room(keys_of("alice", "dd", "/d/large.2")) == 2700
     assert history.room(keys_of("alice", "dd", "/d/other")) == 1350
     assert history.room(keys_of("alice", "dd", None)) == 1350
@@ -140,8 +140,8 @@ def test_a_user_has_so_many_patterns_and_no_more() -> None:
     history = SizeHistory()
     for number in range(2 * PATTERNS_OF_A_USER):
         name = "".join(chr(ord("g") + int(digit)) for digit in str(number))
-        history.learn(keys_of("alice", "dd", f"/d/{name}"), 5.0, float(number))
-    history.learn(keys_of("bob", "dd", "/d/f"), 5.0, 0.0)
+        history.learn(keys_of("alice", "dd", f"/d/{name}"), (5.0,), float(number))
+    history.learn(keys_of("bob", "dd", "/d/f"), (5.0,), 0.0)
     assert len(history.entries("alice")) == PATTERNS_OF_A_USER
     assert len(history) == PATTERNS_OF_A_USER + 2
     assert history.get(SizeKey("alice", "dd")) is not None, "what is used is not forgotten"
@@ -151,7 +151,7 @@ def test_there_are_so_many_patterns_in_all(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sizes, "PATTERNS", 10)
     history = SizeHistory()
     for number in range(20):
-        history.learn(keys_of(f"user{number}", None, None), 5.0, 0.0)
+        history.learn(keys_of(f"user{number}", None, None), (5.0,), 0.0)
     assert len(history) == 10
     assert history.room(keys_of("user0", None, None)) is None
     assert history.room(keys_of("user19", None, None)) == 15

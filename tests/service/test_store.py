@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from patience import wait_until
 from ses_service.ledger.placement import (
@@ -31,8 +31,9 @@ from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.revisions import upgrade
-from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation, row_of
+from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation
 from ses_service.store.tables import METADATA, PLACEMENT, VERSION_TABLE
+from ses_state import _state
 from written_here import store_of, stored_in
 
 Answer = TypeVar("Answer")
@@ -209,7 +210,7 @@ def test_writing_the_same_again_changes_nothing(store: RecordStore) -> None:
 def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
     key = SizeKey("alice", "dd", "/d/f#")
     sizes = SizeHistory()
-    sizes.learn(keys_of("alice", "dd", "/d/f1"), 5.0, 1.0)
+    sizes.learn(keys_of("alice", "dd", "/d/f1"), (5.0,), 1.0)
     store.write(written(placement(1), explained(2)), [(key, sizes.get(key))])
     store.write(written(explained(3)), [], whole=True)
     loaded = reopened(store).load()
@@ -221,7 +222,7 @@ def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
 def test_sizes_are_read_again_and_forgotten_ones_are_not(store: RecordStore) -> None:
     history = SizeHistory()
     for number, size in enumerate((5.0, 7.0, 1e24)):
-        history.learn(keys_of("alice\x00", None, f"/d/{number}.größe"), size, float(number))
+        history.learn(keys_of("alice\x00", None, f"/d/{number}.größe"), (size,), float(number))
     store.write([], history.entries())
     again = SizeHistory()
     for key, sizes in reopened(store).load().sizes:
@@ -272,6 +273,10 @@ MOMENTS = st.floats(0, 1e11)
     size=SIZES,
     moments=st.tuples(MOMENTS, MOMENTS, MOMENTS),
 )
+@example(
+    user='"\\,(a b){NULL}', path="", notes=("\\", '\\"'), device=2**64 - 1, expected=1e300, size=None,
+    moments=(1.5, 2.5, 3.5),
+)  # fmt: skip
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_placement_can_be_stored(
     store: RecordStore,
@@ -291,7 +296,8 @@ def test_any_placement_can_be_stored(
     (read,) = store_of(store.database).load().placements
     assert read.replaced(subject=one.subject, path=None) == one.replaced(path=None)
     assert read.subject.user == user.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
-    row = dict(zip(PLACEMENT.c.keys(), row_of(read, None, ""), strict=True))
+    (values,) = _state.placement_rows([read], [None], "").tuples(0, 1)
+    row = dict(zip(PLACEMENT.c.keys(), values, strict=True))
     assert placement_of(row, Explanation()) == read
 
 

@@ -72,7 +72,7 @@ def _open(database: Database) -> None:
 
 
 def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:
-    from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
+    from ses_service.store.tables import EXPLANATION, FILE, PLACEMENT, SIZE_HISTORY
 
     click.echo(f"{file.name}:")
     called_by = {
@@ -80,7 +80,6 @@ def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: P
         EXPLANATION.name: "explanations",
         SIZE_HISTORY.name: "sizes",
         FILE.name: "files that ended",
-        FILE_DETAIL.name: "their details",
     }
     for name, called in called_by.items():
         table = found[name]

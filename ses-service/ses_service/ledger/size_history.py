@@ -16,7 +16,7 @@ Not safe for use from several threads; its owner holds a lock.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
@@ -47,10 +47,13 @@ class SizeKey(NamedTuple):
 
 def keys_of(user: str, application: str | None, path: str | None) -> tuple[SizeKey, ...]:
     """Return the keys of a file, the most particular last."""
+    return keys_of_pattern(user, application, None if path is None else _state.pattern_of(path))
+
+
+def keys_of_pattern(user: str, application: str | None, pattern: str | None) -> tuple[SizeKey, ...]:
+    """Return the keys of a file whose path has this pattern."""
     general = SizeKey(user, application or "")
-    return (
-        (general,) if path is None else (general, SizeKey(user, application or "", _state.pattern_of(path)))
-    )
+    return (general,) if pattern is None else (general, SizeKey(user, application or "", pattern))
 
 
 def keys_of_place(user: str, application: str | None) -> tuple[SizeKey, ...]:
@@ -71,13 +74,14 @@ class Sizes:
     peak: float = field(default=0.0, compare=False)
     growing: float = field(default=0.0, compare=False)
 
-    def add(self, size: float, now: float) -> None:
-        """Note one more."""
-        self.count += 1
+    def add(self, sizes: Collection[float], now: float) -> None:
+        """Note some more."""
+        self.count += len(sizes)
         self.last_at = now
-        self.recent.append(size)
-        self.peak = max(size, FADED * self.peak)
-        self.growing *= FADED
+        self.recent.extend(sizes)
+        for size in sizes:
+            self.peak = max(size, FADED * self.peak)
+            self.growing *= FADED
 
     def copy(self) -> Sizes:
         """Return the same, which stays as it is."""
@@ -127,36 +131,35 @@ class SizeHistory:
         self._followers.append(changed)
         return changed
 
-    def learn(self, keys: Iterable[SizeKey], size: float, now: float) -> None:
-        """Note the size a file with these keys had in the end."""
+    def learn(self, keys: Iterable[SizeKey], sizes: Collection[float], now: float) -> None:
+        """Note the sizes that files with these keys had in the end."""
         for key in keys:
             known = self.get(key) or Sizes()
-            known.add(size, now)
+            known.add(sizes, now)
             self.put(key, known)
             if self.learned is not None:
-                self.learned.setdefault(key, deque(maxlen=KEPT)).append(size)
+                self.learned.setdefault(key, deque(maxlen=KEPT)).extend(sizes)
 
     def grows(self, keys: Iterable[SizeKey], size: float, now: float, *, closed: bool = False) -> None:
         """Note that an open file with these keys has a size, and still grows unless it is ``closed``."""
         for key in keys:
             known = self.get(key)
             if known is None:
-                self.learn((key,), size, now)
+                self.learn((key,), (size,), now)
             elif closed:
                 known.peak = max(known.peak, size)
                 known.growing = 0.0 if known.growing <= size else known.growing
             else:
                 known.growing = max(known.growing, size)
 
-    def learn_from_peer(self, key: SizeKey, sizes: Iterable[float], now: float) -> None:
+    def learn_from_peer(self, key: SizeKey, sizes: Collection[float], now: float) -> None:
         """Note sizes that another service has learned and stores.
 
         What we had learned of the key before may have been overwritten there, so that it changed for us, too.
         """
         before = self.get(key)
         known = before or Sizes()
-        for size in sizes:
-            known.add(size, now)
+        known.add(sizes, now)
         self.put(key, known, note=before is not None)
 
     def room(self, keys: Sequence[SizeKey]) -> float | None:

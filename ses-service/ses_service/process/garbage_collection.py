@@ -1,8 +1,8 @@
 """Keeps the garbage collector from stopping everything: what lives on is set aside once a second.
 
-Python looks through every object that lives each time a quarter more have come to live, which takes a
-quarter of a second with the records of 200,000 placements.  Records are freed when nothing refers to
-them, without the collector, so it need not look at them: what has survived is frozen.  What is frozen and
+Python looks through every object that lives each time a quarter more have come to live, which takes 70 ms
+with 10,000 elements, and more with the explanations of many placements.  They are freed when nothing refers
+to them, without the collector, so it need not look at them: what has survived is frozen.  What is frozen and
 later becomes a circle of garbage stays, which is little; once an hour everything is looked through.
 
 In between the collector looks often and at little, since everybody waits while it does: what survives its

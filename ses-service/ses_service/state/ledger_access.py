@@ -22,7 +22,14 @@ from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import MAX_PACE, return_within
 from ses_service.ledger.peer_placements import Notification
 from ses_service.ledger.placement import PeerPlacement, Placement
-from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of, keys_of_place
+from ses_service.ledger.size_history import (
+    SizeHistory,
+    SizeKey,
+    Sizes,
+    keys_of,
+    keys_of_pattern,
+    keys_of_place,
+)
 from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
@@ -82,21 +89,16 @@ class LedgerAccess:
         """
         self._verdicts.run()
         with self._learning:
-            while True:
-                learned: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
-                for entry, size, is_known in self._ledger.take_sizes(_LEARNED_AT_ONCE):
-                    user, application = entry.subject.user, entry.subject.application
-                    keys = keys_of(user, application, entry.path)
-                    if entry.held is not None:
-                        keys = keys_of_place(user, application)
-                    learned.append((keys, size, is_known, entry.ended_at))
-                if not learned:
-                    return
+            while alike := self._ledger.take_sizes(_LEARNED_AT_ONCE):
                 with self._sizes_lock:
-                    for keys, size, is_known, at in learned:
+                    for user, application, pattern, is_place, is_known, at, sizes in alike:
+                        keys = keys_of_pattern(user, application, pattern)
+                        if is_place:
+                            keys = keys_of_place(user, application)
                         if at is not None:
-                            self._sizes.learn(keys, size, at)
-                        else:
+                            self._sizes.learn(keys, sizes, at)
+                            continue
+                        for size in sizes:
                             self._sizes.grows(keys, size, self._clock(), closed=is_known)
 
     def room(

@@ -59,6 +59,8 @@ class Database:
         self._ownership = _ownership(self._engine, self._url, self.owner)
         self._file = _file_of(self._url)
         self._readers = threading.RLock()
+        assert self._engine.dialect.dbapi is not None
+        self._driver_errors = (self._engine.dialect.dbapi.Error,)
 
     @property
     def name(self) -> str:
@@ -149,7 +151,7 @@ class Database:
                 connection = connection.execution_options(**{_READING: reading})
                 with connection.begin():
                     yield connection
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, OSError, *self._driver_errors) as error:
             deadline.check()
             raise _named(error, self._file) from error
 
@@ -188,6 +190,19 @@ class Listener:
         """End the connection."""
         with suppress(*self._errors):
             self._driver.close()
+
+
+def driver_of(connection: Connection) -> Any:
+    """Return the connection of the driver, whose ``execute`` takes less time than SQLAlchemy's."""
+    return connection.connection.driver_connection
+
+
+@contextmanager
+def at_once(connection: Connection) -> Iterator[None]:
+    """Send PostgreSQL the statements of the block one after the other; none has a result before its end."""
+    pipeline = getattr(driver_of(connection), "pipeline", nullcontext)
+    with pipeline():
+        yield
 
 
 def _named(error: Exception, file: Path | None) -> DatabaseError:

@@ -9,21 +9,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
-from ses_state import _state
 
 from ses_service.ledger.achieved import Cause, Verdict
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted
-from ses_service.ledger.placement import Placement
 from ses_service.model.kinds import CURRENT_RATES
 from ses_service.store.database import Database
 from ses_service.store.rows import text_of
-from ses_service.store.tables import FILE, FILE_DETAIL
-from ses_service.store.upsert import Values
+from ses_service.store.tables import FILE
 
 MAX_EXAMINED = 50_000
 
@@ -32,33 +28,14 @@ _HOUR = 3600
 _FILE, _DETAIL = TypeAdapter(File), TypeAdapter(Detail)
 _LEADS = ("job", "user", "application", "element", "vo", "verdict")  # the most particular first
 _ORDER = (FILE.c.ended_at.desc(), FILE.c.placement_id.desc())
-_NAMES = tuple(FILE.c.keys())
-_VALUES = attrgetter(*_NAMES)
-
-
-def file_values(placement: Placement) -> Values:
-    """Return the row of a file that ended."""
-    row: Values = _state.file_row(placement)
-    return row
-
-
-def detail_values(placement: Placement) -> Values:
-    """Return the row with all that is known of it."""
-    return placement.placement_id, _state.detail_body(placement)
+_SHOWN = tuple(column for column in FILE.c if column is not FILE.c.detail)
+_NAMES = tuple(column.name for column in _SHOWN)
 
 
 def check_file(row: Mapping[str, Any]) -> None:
     """Raise ValueError where a row is no file that ended."""
-    if _FILE.validate_python(dict(row)).ended_at is None:
+    if _FILE.validate_python({name: row[name] for name in _NAMES}).ended_at is None:
         raise ValueError("it did not end")
-
-
-def check_detail(body: bytes) -> None:
-    """Raise ValueError where a body holds no details."""
-    try:
-        _DETAIL.validate_json(zlib.decompress(body))
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
 
 
 class FileHistory:
@@ -70,7 +47,7 @@ class FileHistory:
     def page(self, wanted: Wanted, limit: int) -> Page:
         """Return some of the files asked for, the latest end first."""
         lead, rest = _split(wanted)
-        looked = sa.select(FILE).where(*lead).order_by(*_ORDER)
+        looked = sa.select(*_SHOWN).where(*lead).order_by(*_ORDER)
         if not rest:
             return _page(self._rows(looked.limit(limit + 1)), limit, None)
         inner = looked.limit(MAX_EXAMINED).subquery()
@@ -85,10 +62,8 @@ class FileHistory:
 
     def detail(self, placement_id: str) -> tuple[File, Detail] | None:
         """Return a file with all that is known of it, ``None`` where none is stored."""
-        joined = FILE.outerjoin(FILE_DETAIL, FILE.c.placement_id == FILE_DETAIL.c.placement_id)
-        asked = sa.select(FILE, FILE_DETAIL.c.body).select_from(joined)
-        for row in self._rows(asked.where(FILE.c.placement_id == placement_id)):
-            return _file(row), _read_detail(row["body"])
+        for row in self._rows(sa.select(FILE).where(FILE.c.placement_id == placement_id)):
+            return _file(row), _read_detail(row["detail"])
         return None
 
     def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
@@ -97,7 +72,7 @@ class FileHistory:
         And whether these are all, or only the latest ``MAX_EXAMINED`` that were looked at.
         """
         lead, rest = _split(wanted)
-        latest = sa.select(FILE).where(*lead).order_by(*_ORDER)
+        latest = sa.select(*_SHOWN).where(*lead).order_by(*_ORDER)
         asked = _summed(latest.limit(MAX_EXAMINED).subquery().c, rest, rounds=self._database.rounds)
         beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MAX_EXAMINED).limit(1)
         with self._database.transaction(reading=True) as connection:

@@ -11,26 +11,26 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 
 import sqlalchemy as sa
+from ses_state import _state
 
 from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.store import rows, writer
-from ses_service.store.database import Database
-from ses_service.store.files import FileHistory, detail_values, file_values
+from ses_service.store.database import Database, at_once
+from ses_service.store.files import FileHistory
 from ses_service.store.ownership import living
 from ses_service.store.rows import Explanation
-from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
-from ses_service.store.upsert import Values
+from ses_service.store.tables import EXPLANATION, FILE, PLACEMENT, SERVICE, SIZE_HISTORY
 
 _FORGOTTEN_AT_ONCE = 2000
 
 _NO_ROWS: tuple[()] = ()
 _PEER_COLUMNS = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
-_key = itemgetter(0)  # of a row; two services that write rows in one order do not wait for each other
+_key = itemgetter(0)  # of a row or change; two services that write in one order do not wait for each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,10 @@ class Loaded:
 class _PlacementRows:
     """Rows of placements; ``explanation_of`` has the explanation of each that was not stored before."""
 
-    placements: list[Values] = field(default_factory=list)
-    explanations: list[Values] = field(default_factory=list)
-    explanation_of: dict[str, str | None] = field(default_factory=dict)
-    files: list[Values] = field(default_factory=list)
-    details: list[Values] = field(default_factory=list)
+    placements: _state.Rows
+    explanations: _state.Rows
+    explanation_of: dict[str, str | None]
+    files: _state.Rows
 
 
 class RecordStore:
@@ -209,20 +208,19 @@ class RecordStore:
             more_gone, more_forgotten = self._rest(changes, sizes)
             gone += more_gone
             forgotten += more_forgotten
-        placement_rows = self._rows_of(changes)
+        placement_rows = self._rows_of(sorted(changes, key=_key))
         known_sizes = [rows.size_row(key, learned) for key, learned in sizes if learned is not None]
         freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
         unused = [explanation for explanation, count in freed.items() if self._uses[explanation] <= count]
         saved = (
             (EXPLANATION, placement_rows.explanations),
-            (PLACEMENT, sorted(placement_rows.placements, key=_key)),
-            (FILE, sorted(placement_rows.files, key=_key)),
-            (FILE_DETAIL, sorted(placement_rows.details, key=_key)),
-            (SIZE_HISTORY, sorted(known_sizes, key=_key)),
+            (PLACEMENT, placement_rows.placements),
+            (FILE, placement_rows.files),
+            (SIZE_HISTORY, _state.Rows(sorted(known_sizes, key=_key))),
         )
         removed = (PLACEMENT, gone), (EXPLANATION, unused), (SIZE_HISTORY, forgotten)
-        if notifications or any(values for _, values in (*saved, *removed)):
-            with self.database.writing() as connection:
+        if notifications or any(len(values) for _, values in (*saved, *removed)):
+            with self.database.writing() as connection, at_once(connection):
                 for table, values in saved:
                     writer.save(connection, table, values)
                 for table, keys in removed:
@@ -239,33 +237,34 @@ class RecordStore:
 
     def _rows_of(self, changes: Sequence[tuple[str, Placement | None]]) -> _PlacementRows:
         """Return the rows of placements, and of explanations that are not stored yet."""
-        collected = _PlacementRows()
+        explanations: list[tuple[str, bytes]] = []
+        explanation_of: dict[str, str | None] = {}
         shared: dict[tuple[int, int, int], str | None] = {}
-        for placement_id, placement in changes:
-            if placement is None:
+        placements = [placement for _, placement in changes if placement is not None]
+        ids = [placement_id for placement_id, placement in changes if placement is not None]
+        for placement_id, placement in zip(ids, placements, strict=True):
+            if placement_id in self._explanation_of:
                 continue
-            if placement_id not in self._explanation_of:
-                key = (id(placement.requirements), id(placement.candidates), id(placement.refused))
-                if key not in shared:
-                    body = rows.explanation_of(placement)
-                    shared[key] = None if body is None else placement_id
-                    if body is not None:
-                        collected.explanations.append((placement_id, body))
-                collected.explanation_of[placement_id] = shared[key]
-            explanation_id = collected.explanation_of.get(placement_id)
-            collected.placements.append(rows.row_of(placement, explanation_id, self.database.owner))
-            if placement.is_judged:
-                collected.files.append(file_values(placement))
-                collected.details.append(detail_values(placement))
-        return collected
+            key = (id(placement.requirements), id(placement.candidates), id(placement.refused))
+            if key not in shared:
+                body = rows.explanation_of(placement)
+                shared[key] = None if body is None else placement_id
+                if body is not None:
+                    explanations.append((placement_id, body))
+            explanation_of[placement_id] = shared[key]
+        return _PlacementRows(
+            _state.placement_rows(placements, list(map(explanation_of.get, ids)), self.database.owner),
+            _state.Rows(explanations),
+            explanation_of,
+            _state.file_rows([placement for placement in placements if placement.is_judged]),
+        )
 
     def forget_files(self, moment: float) -> int:
         """Remove some of the files that ended before a time; return how many.  Raises DatabaseError."""
         gone = self.files.ended_before(moment, _FORGOTTEN_AT_ONCE)
         if gone:
             with self.database.writing() as connection:
-                for table in (FILE, FILE_DETAIL):
-                    writer.remove(connection, table, gone, self.database.owner)
+                writer.remove(connection, FILE, gone, self.database.owner)
         return len(gone)
 
     def _rest(

@@ -28,11 +28,6 @@ from ses_service.ledger.placement import (
 )
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import Element, ResolvedRequirement, Subject
-from ses_service.store.upsert import Values
-
-# zlib's least effort, and a window of 4 KiB: with the usual one of 32 KiB it takes a quarter of a megabyte of
-# memory anew for each body, which takes more than ten times as long.
-_QUICK = 1, zlib.DEFLATED, 12, 4
 
 
 @dataclass(frozen=True, config=ConfigDict(ser_json_inf_nan="constants"))  # among keys
@@ -47,8 +42,6 @@ class Explanation:
 _EXPLANATION = TypeAdapter(Explanation)
 _PREDICTED = TypeAdapter(tuple[Prediction, ...])
 _NOTHING = Explanation()
-_BOUND = '"bound":'
-_BOUND_BEFORE = '"minimum":'  # in records of version 0.1, which had minimums only
 
 
 def explanation_of(placement: Placement) -> bytes | None:
@@ -56,13 +49,7 @@ def explanation_of(placement: Placement) -> bytes | None:
     if not (placement.requirements or placement.candidates or placement.refused):
         return None
     explained = Explanation(placement.requirements, placement.candidates, placement.refused)
-    return compressed(_EXPLANATION.dump_json(explained))
-
-
-def compressed(body: bytes) -> bytes:
-    """Return a body as ``zlib.decompress`` takes it."""
-    quick = zlib.compressobj(*_QUICK)
-    return quick.compress(body) + quick.flush()
+    return _state.compressed(_EXPLANATION.dump_json(explained))
 
 
 def read_explanation(body: bytes | None) -> Explanation:
@@ -70,16 +57,9 @@ def read_explanation(body: bytes | None) -> Explanation:
     if body is None:
         return _NOTHING
     try:
-        text = zlib.decompress(body)
-        return _EXPLANATION.validate_json(text.replace(_BOUND_BEFORE.encode(), _BOUND.encode()))
+        return _EXPLANATION.validate_json(zlib.decompress(body))
     except (zlib.error, ValidationError):
         return _NOTHING
-
-
-def row_of(placement: Placement, explanation_id: str | None, service: str) -> Values:
-    """Return a placement that a service carries as a row: the values of the columns of ``PLACEMENT``."""
-    row: Values = _state.placement_row(placement, explanation_id, service)
-    return row
 
 
 def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
@@ -97,7 +77,7 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
         distance=row["distance"],
         placed_at=row["placed_at"],
         lease_until=math.inf if row["lease_until"] is None else row["lease_until"],
-        predicted=_PREDICTED.validate_json(row["predicted"].replace(_BOUND_BEFORE, _BOUND)),
+        predicted=_PREDICTED.validate_json(row["predicted"]),
         requirements=explained.requirements,
         candidates=explained.candidates,
         refused=explained.refused,
@@ -133,7 +113,7 @@ def peer_placement_of(row: Mapping[str, Any], now: float) -> PeerPlacement:
     )
 
 
-def size_row(key: SizeKey, sizes: Sizes) -> Values:
+def size_row(key: SizeKey, sizes: Sizes) -> tuple[Any, ...]:
     """Return an entry of the history of sizes as a row of ``SIZE_HISTORY``."""
     return (
         key.digest,

@@ -21,11 +21,11 @@ import sqlalchemy as sa
 
 from ses_service.store import rows
 from ses_service.store.database import Database, sqlite_url
-from ses_service.store.files import check_detail, check_file
+from ses_service.store.files import check_file
 from ses_service.store.revisions import upgrade
-from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import EXPLANATION, FILE, PLACEMENT, SIZE_HISTORY
 
-_TABLES = (PLACEMENT, EXPLANATION, SIZE_HISTORY, FILE, FILE_DETAIL)
+_TABLES = (PLACEMENT, EXPLANATION, SIZE_HISTORY, FILE)
 _MAX_FAILURES = 500_000  # ranges that cannot be read, of one table: some seconds
 _ROWS_AT_ONCE = 500
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)  # in the first page, see sqlite.org/fileformat2.html
@@ -52,7 +52,6 @@ def salvage(file: Path) -> dict[str, Salvaged]:
         (EXPLANATION, _check_explanation),
         (SIZE_HISTORY, rows.size_of),
         (FILE, check_file),
-        (FILE_DETAIL, lambda row: check_detail(row["body"])),
     )
     with TemporaryDirectory(prefix=f"{file.name}-", dir=file.parent) as folder:
         copy = Path(folder, "copy")

@@ -2,57 +2,49 @@
 
 One statement for each row would cost more than the row itself.  SQLite gets up to 30 rows in a statement,
 bound by position: each is an execution of its own, before and after which Python lets other threads run.
-PostgreSQL gets an array for each column: psycopg takes half a millisecond to bind a thousand values one by
-one, and the server reads a statement anew that has another number of rows.  Texts of statements are made once
-for each table, so that databases know them.
-
-Values must be of types SQLite's driver takes as they are.
+PostgreSQL gets one array of rows of the table: psycopg takes half a millisecond to bind a thousand values one
+by one, and the server reads a statement anew that has another number of rows.  Texts of statements are made
+once for each table, so that databases know them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
-from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from ses_state import _state
 from sqlalchemy import Connection, Dialect
 
-Values: TypeAlias = tuple[Any, ...]
+from ses_service.store.database import driver_of
 
 _SIZES = (30, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 33
-_ROWS_IN_ARRAYS = 1000
+_ROWS_IN_ARRAY = 1000
 
 
-def upsert(
-    connection: Connection,
-    table: sa.Table,
-    rows: Sequence[Values],
-    keep: tuple[str, ...] = (),
-) -> None:
+def upsert(connection: Connection, table: sa.Table, rows: _state.Rows, keep: tuple[str, ...] = ()) -> None:
     """Insert rows, or change those that are there, except for the columns to ``keep``.
 
     Each row has the values of all columns of the table in their order, and another key than the others; the
     key is one column.
     """
-    dialect = connection.dialect
+    dialect, driver = connection.dialect, driver_of(connection)
     if dialect.name == "postgresql":
-        for start in range(0, len(rows), _ROWS_IN_ARRAYS):
-            arrays = _state.arrays(rows[start : start + _ROWS_IN_ARRAYS])
-            connection.exec_driver_sql(_text_of_arrays(table, dialect, keep), arrays)
+        for start in range(0, len(rows), _ROWS_IN_ARRAY):
+            array = rows.array(start, start + _ROWS_IN_ARRAY)
+            driver.execute(_text_of_array(table, dialect, keep), (array,))
         return
-    for part in _parts(rows):
-        bound = tuple(chain.from_iterable(part))
-        connection.exec_driver_sql(_text_of_rows(table, dialect, len(part), keep), bound)
+    for start, count in _parts(len(rows)):
+        bound = tuple(chain.from_iterable(rows.tuples(start, start + count)))
+        driver.execute(_text_of_rows(table, dialect, count, keep), bound)
 
 
-def _parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
+def _parts(count: int) -> Iterator[tuple[int, int]]:
     start = 0
     for size in _SIZES:
-        while len(rows) - start >= size:
-            yield rows[start : start + size]
+        while count - start >= size:
+            yield start, size
             start += size
 
 
@@ -64,16 +56,10 @@ def _text_of_rows(table: sa.Table, dialect: Dialect, count: int, keep: tuple[str
 
 
 @cache
-def _text_of_arrays(table: sa.Table, dialect: Dialect, keep: tuple[str, ...]) -> str:
-    """Return the statement for an array of each column.
-
-    A text is cast to no length: a cast would cut it off silently.
-    """
-    types = (
-        "text" if isinstance(column.type, sa.String) else column.type.compile(dialect) for column in table.c
-    )
-    arrays = ", ".join(f"cast(%s as {type_}[])" for type_ in types)
-    return _text(table, dialect, f"select * from unnest({arrays})", keep)
+def _text_of_array(table: sa.Table, dialect: Dialect, keep: tuple[str, ...]) -> str:
+    """Return the statement for an array of rows."""
+    rows = f"cast(%s as {dialect.identifier_preparer.quote(table.name)}[])"
+    return _text(table, dialect, f"select * from unnest({rows})", keep)
 
 
 def _text(table: sa.Table, dialect: Dialect, source: str, keep: tuple[str, ...]) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+from ses_state import _state
+from sqlalchemy.dialects.postgresql import ARRAY
 
-from ses_service.store.database import Database
+from ses_service.store.database import Database, driver_of
 from ses_service.store.revisions import upgrade
 from ses_service.store.tables import CHANNEL, EXPLANATION, PLACEMENT, SERVICE
-from ses_service.store.upsert import Values, upsert
+from ses_service.store.upsert import upsert
 
-_NOTIFY = sa.text("select pg_notify(:channel, text) from unnest(cast(:texts as text[])) as text")
 _KEYS_AT_ONCE = 500
 _KEPT = {EXPLANATION.name: ("body",), PLACEMENT.name: ("explanation_id",)}  # once they are stored
 
@@ -37,25 +38,30 @@ def open_tables(database: Database) -> bool:
     return ours and before == after
 
 
-def save(connection: sa.Connection, table: sa.Table, rows: Sequence[Values]) -> None:
+def save(connection: sa.Connection, table: sa.Table, rows: _state.Rows) -> None:
     """Insert rows of a table, or change those that are there."""
     upsert(connection, table, rows, _KEPT.get(table.name, ()))
 
 
 def remove(connection: sa.Connection, table: sa.Table, keys: Sequence[str], owner: str) -> None:
     """Remove rows of a table, of placements only the ``owner``'s: others may have taken them over."""
+    if not keys:
+        return
     (key,) = table.primary_key.columns
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        removed = sa.delete(table).where(key.in_(keys[start : start + _KEYS_AT_ONCE]))
-        if table is PLACEMENT:
-            removed = removed.where(PLACEMENT.c.service == owner)
-        connection.execute(removed)
+    removed = sa.delete(table)
+    if table is PLACEMENT:
+        removed = removed.where(PLACEMENT.c.service == owner)
+    if connection.dialect.name == "postgresql":
+        named = key == sa.any_(sa.bindparam("named", list(keys), ARRAY(sa.Text)))
+        connection.execute(removed.where(named))
+    else:
+        connection.execute(removed.where(key == sa.bindparam("named")), [{"named": name} for name in keys])
 
 
 def notify(connection: sa.Connection, texts: Sequence[str]) -> None:
     """Notify the other services that share the database."""
-    if texts:
-        connection.execute(_NOTIFY, {"channel": CHANNEL, "texts": list(texts)})
+    for text in texts:  # psycopg takes long over an array of texts with quotes
+        driver_of(connection).execute("select pg_notify(%s, %s)", (CHANNEL, text))
 
 
 def adopt(connection: sa.Connection, services: Sequence[str], owner: str) -> None:

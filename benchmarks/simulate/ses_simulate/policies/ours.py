@@ -70,7 +70,7 @@ class Ours(_Followed):
     def closed(self, now: float, file: File, element: int) -> None:
         """Count the file on while a cache writes it out."""
         self._growing.pop(file.number, None)
-        self._sizes.learn(self._keys, file.size, now)
+        self._sizes.learn(self._keys, (file.size,), now)
         opened = self._open.get(file.number)
         lasts = 0.0 if opened is None or not self._terms.writing_out else self._lasts(now, file, opened)
         if lasts > 0:

@@ -3,6 +3,7 @@
 
 #include "convert.h"
 #include "ledger.h"
+#include "pattern.h"
 #include "placement.h"
 
 #include <pybind11/functional.h>
@@ -217,6 +218,35 @@ void bind_reports(py::module_ &module) {
       });
 }
 
+/* Whose the files are and of which pattern; whether they are places; whether they are as large in
+ * the end, and when the last ended; their sizes.  Of those that come first and are alike. */
+py::tuple take_alike(std::deque<Size> &sizes, std::size_t &limit) {
+  auto pattern = [](const Size &size) {
+    const auto &path = size.placement->path;
+    return path ? Text(pattern_of(*path)) : Text();
+  };
+  auto kind = [](const Size &size) {
+    const auto &one = *size.placement;
+    return std::tuple(one.held != nullptr, one.ended_at.has_value(), size.known);
+  };
+  const auto first = sizes.front();
+  const auto pattern_first = pattern(first);
+  const auto &subject = *first.placement->subject;
+  Number last;
+  py::list bytes;
+  do {
+    bytes.append(sizes.front().bytes);
+    last = sizes.front().placement->ended_at;
+    sizes.pop_front();
+    limit--;
+  } while (limit > 0 && !sizes.empty() && kind(sizes.front()) == kind(first) &&
+           sizes.front().placement->subject->user == subject.user &&
+           sizes.front().placement->subject->application == subject.application &&
+           pattern(sizes.front()) == pattern_first);
+  return py::make_tuple(out(subject.user), out(subject.application), out(pattern_first),
+                        first.placement->held != nullptr, first.known, out(last), bytes);
+}
+
 void raise(const LedgerError &error) {
   static constexpr const char *classes[] = {"LedgerError", "UnknownPlacementError",
                                             "PlacementEndedError", "NotYoursError"};
@@ -365,11 +395,8 @@ void bind_ledger(py::module_ &module) {
       .def("take_sizes",
            [](Ledger &ledger, std::size_t limit) {
              py::list taken;
-             for (; limit > 0 && !ledger.sizes.empty(); limit--) {
-               auto &one = ledger.sizes.front();
-               taken.append(py::make_tuple(one.placement, one.bytes, one.known));
-               ledger.sizes.pop_front();
-             }
+             while (limit > 0 && !ledger.sizes.empty())
+               taken.append(take_alike(ledger.sizes, limit));
              return taken;
            })
       .def("count_to_judge", [](const Ledger &ledger) { return ledger.to_judge.size(); })

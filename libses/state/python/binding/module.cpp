@@ -1,9 +1,9 @@
 /* The module `ses_state._state`: the state of the service for Python. */
-#include "arrays.h"
 #include "decode.h"
 #include "ledger_module.h"
 #include "pattern.h"
 #include "placement.h"
+#include "rows_module.h"
 #include "verdict_module.h"
 
 namespace {
@@ -29,7 +29,7 @@ py::object decoded(const py::bytes &body) {
 PYBIND11_MODULE(_state, module) {
   module.def("use_classes", &use_classes);
   bind_placement(module);
-  bind_arrays(module);
+  bind_rows(module);
   bind_ledger(module);
   bind_verdicts(module);
   module.def("decode", &decoded);

@@ -1,5 +1,4 @@
-/* The class of Python that shows a record, by the names of its members, and rows of the database
- * made of it. */
+/* The class of Python that shows a record, by the names of its members. */
 #include "placement.h"
 
 #include "rows.h"
@@ -183,107 +182,6 @@ std::string shown(const Placement &one) {
   return text + ")";
 }
 
-/* A tuple that is filled from its first place on. */
-class Row {
-public:
-  explicit Row(Py_ssize_t size) : _row(py::reinterpret_steal<py::object>(PyTuple_New(size))) {}
-
-  void add(py::object value) { PyTuple_SET_ITEM(_row.ptr(), _next++, value.release().ptr()); }
-  void text(std::string_view text) { add(is_plain(text) ? out(text) : out(plain(text))); }
-  void text_if(const Text &value) { value ? text(*value) : add(py::none()); }
-  template <class T> void value(const T &value) { add(out(value)); }
-  template <Named E> void name(const std::optional<E> &value) {
-    value ? add(out(name_of(*value))) : add(py::none());
-  }
-  py::object done() { return std::move(_row); }
-
-private:
-  py::object _row;
-  Py_ssize_t _next = 0;
-};
-
-py::object placement_row(const Placement &one, py::object explanation, py::object service) {
-  Row row(33);
-  row.value(text_of(one.id));
-  row.value(std::string_view(one.ended ? "ended" : "open"));
-  row.text(one.subject->user);
-  row.text_if(one.subject->application);
-  row.text_if(one.subject->vo);
-  row.text_if(one.subject->node);
-  row.text_if(one.subject->job);
-  row.text(one.backend);
-  row.value(elements_text(one));
-  row.value(one.stripe_size);
-  row.value(one.distance);
-  row.value(one.rank);
-  row.value(one.batch_number);
-  row.value(one.batch_size);
-  row.value(one.decided_by);
-  row.value(one.expected_bytes);
-  row.value(one.expected_from);
-  row.value(predicted_text(one));
-  row.value(notes_text(one));
-  row.text_if(one.path);
-  row.add(one.device ? out(std::to_string(*one.device)) : py::none());
-  row.value(one.inode);
-  row.value(one.pid);
-  row.value(one.placed_at);
-  row.add(one.lease_until < forever ? out(one.lease_until) : py::none());
-  row.value(one.opened_at);
-  row.value(one.ended_at);
-  row.name(one.end_reason);
-  row.value(one.bytes_written);
-  row.add(std::move(explanation));
-  row.value(one.idle);
-  row.add(std::move(service));
-  row.add(one.held ? out(one.held->row) : py::none());
-  return row.done();
-}
-
-Number rate(double amount, double seconds) {
-  return seconds > 0 && amount > 0 ? Number(amount / seconds) : Number();
-}
-
-py::object file_row(const Placement &one) {
-  const Achieved *achieved = one.achieved.get();
-  const FileVerdict *judged = one.file_verdict.get();
-  Row row(21);
-  row.value(text_of(one.id));
-  row.text(one.subject->user);
-  row.text_if(one.subject->application);
-  row.text_if(one.subject->vo);
-  row.text_if(one.subject->job);
-  row.text_if(one.subject->node);
-  row.text(one.elements.at(0)->id);
-  row.text_if(one.path);
-  row.value(one.opened_at.value_or(one.placed_at));
-  row.value(one.ended_at);
-  row.name(one.end_reason);
-  row.value(achieved ? Number(achieved->bytes_written) : one.bytes_written);
-  row.value(achieved ? Number(achieved->bytes_read) : Number());
-  row.value(achieved ? rate(achieved->bytes_written, achieved->writing_seconds) : Number());
-  row.value(achieved ? rate(achieved->bytes_read, achieved->reading_seconds) : Number());
-  row.name(judged ? judged->verdict : std::optional<Verdict>());
-  row.name(judged ? judged->cause : std::optional<Cause>());
-  if (judged && judged->worst) {
-    const auto &worst = judged->kinds.at(*judged->worst);
-    row.text(worst.kind->record);
-    row.value(worst.bound);
-    row.value(worst.predicted);
-    row.value(worst.achieved);
-  } else if (!one.predicted.empty()) {
-    const auto &first = one.predicted[0];
-    row.text(first.kind->record);
-    row.value(first.bound);
-    row.value(first.value);
-    row.add(py::none());
-  } else {
-    for (int at = 0; at < 4; at++)
-      row.add(py::none());
-  }
-  return row.done();
-}
-
 } // namespace
 
 void why_of_requirements(Why &why, py::handle requirements) {
@@ -327,13 +225,10 @@ void bind_placement(py::module_ &module) {
   for (std::size_t at = 0; at < names.size(); at++)
     names[at] = members[at].name;
   bound.attr("__match_args__") = names;
-  module.def("placement_row", &placement_row);
-  module.def("file_row", &file_row);
   module.def("notification_of", [](const Placement &one, double now) {
     auto [which, text] = notification_of(one, now);
     return py::make_tuple(static_cast<int>(which), out(text));
   });
-  module.def("detail_body", [](const Placement &one) { return py::bytes(detail_body(one)); });
 }
 
 } // namespace ses::state

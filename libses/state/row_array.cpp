@@ -1,0 +1,68 @@
+/* See row_array.h.  A quote or backslash of a value is escaped twice: in its row, and in the array.
+ */
+#include "row_array.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ses::state {
+
+void RowArray::begin() {
+  _text += _text.size() > 1 ? ",\"(" : "\"(";
+  _first = true;
+}
+
+void RowArray::end() { _text += ")\""; }
+
+void RowArray::separate() {
+  if (!_first)
+    _text += ',';
+  _first = false;
+}
+
+void RowArray::text(std::string_view value) {
+  separate();
+  _text += R"(\")";
+  for (std::size_t at = 0; at < value.size();) {
+    std::size_t next = std::min(value.find_first_of("\"\\", at), value.size());
+    _text += value.substr(at, next - at);
+    if (next < value.size()) {
+      _text += R"(\\\)";
+      _text += value[next++];
+    }
+    at = next;
+  }
+  _text += R"(\")";
+}
+
+void RowArray::number(double value) {
+  separate();
+  char text[32];
+  _text.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+void RowArray::integer(std::int64_t value) {
+  separate();
+  _text += std::to_string(value);
+}
+
+void RowArray::boolean(bool value) {
+  separate();
+  _text += value ? 't' : 'f';
+}
+
+void RowArray::bytes(std::string_view value) {
+  static constexpr char digits[] = "0123456789abcdef";
+  separate();
+  _text += R"(\"\\\\x)";
+  for (char one : value) {
+    auto byte = static_cast<unsigned char>(one);
+    _text += digits[byte >> 4U];
+    _text += digits[byte & 15U];
+  }
+  _text += R"(\")";
+}
+
+std::string RowArray::done() { return std::move(_text += '}'); }
+
+} // namespace ses::state
