@@ -122,6 +122,9 @@ void ses_streams_count(struct ses_streams *streams, const uint32_t *elements, si
   }
 }
 
+/* GCC 12 takes memory for lost here that a row holds. */
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+
 /* Returns false without memory. */
 static bool change(struct row *row, double rate, double hard, int number) {
   for (uint32_t at = 0; at < row->promise_count; at++) {
