@@ -358,16 +358,8 @@ class ServiceClient:
     def _change(self, method: str, path: str, body: JSON) -> JSON:
         return self._ask(method, path, _as_it_is, body=body, timeout_seconds=self._long, writes=True)
 
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        reader: Callable[[Any], T],
-        *,
-        headers: Mapping[str, str] | None = None,
-        **more: Any,
-    ) -> T:
-        sent = {**self._acting, **(headers or {})}
+    def _ask(self, method: str, path: str, reader: Callable[[Any], T], **more: Any) -> T:
+        sent = {**self._acting, **more.pop("headers", {})}
         return self._connection.ask(method, path, reader, headers=sent, **more)
 
 
