@@ -231,7 +231,7 @@ def built(program: Path, compiler: str, *arguments: Any) -> Path:
 def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
     program = built(
         tmp_path / "fuzz", "gcc", "-std=gnu11", "-O1", "-fsanitize=address,undefined,float-cast-overflow",
-        Path(__file__).with_name("fuzz_streams.c"), STATE / "streams.c", "-lm",
+        Path(__file__).with_name("fuzz_streams.c"), *STATE.glob("*.c"), "-lm",
     )  # fmt: skip
     for seed in ("1", "2", "3"):
         done = subprocess.run([program, seed, "20000"], capture_output=True, text=True, check=False)
@@ -243,16 +243,14 @@ def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
     ["address,undefined", pytest.param("thread", marks=pytest.mark.long)],
 )
 def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path, checks: str) -> None:
-    compiled = tmp_path / "streams.o"
     subprocess.run(
-        ["gcc", "-std=gnu11", f"-fsanitize={checks}", "-c", STATE / "streams.c", "-o", compiled], check=True
+        ["gcc", "-std=gnu11", f"-fsanitize={checks}", "-c", *STATE.glob("*.c")], cwd=tmp_path, check=True
     )
-    sources = [
-        STATE / f"{name}.cpp" for name in ("bounds", "counter", "decode", "ledger", "records", "reports")
-    ]
+    names = ("bounds", "counter", "decode", "ledger", "ledger_counts", "records", "reports")
+    sources = [STATE / f"{name}.cpp" for name in names]
     program = built(
         tmp_path / "fuzz", "g++", "-std=gnu++20", "-O0", f"-fsanitize={checks}", "-pthread",
-        Path(__file__).with_name("fuzz_announcements.cpp"), *sources, compiled, "-lsimdjson",
+        Path(__file__).with_name("fuzz_announcements.cpp"), *sources, *tmp_path.glob("*.o"), "-lsimdjson",
     )  # fmt: skip
     done = subprocess.run([program, SEED, "2000"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
