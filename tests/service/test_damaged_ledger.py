@@ -7,6 +7,7 @@ import random
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -181,10 +182,16 @@ def test_one_that_is_damaged_while_it_is_used_is_written_anew_from_memory(tmp_pa
         pages = connection.exec_driver_sql("pragma page_count").scalar_one()
     database.close()
     assert pages > 4
-    overwritten(file, PAGE, (pages - 1) * PAGE)
-    service.runtime.journal._store.database.close()  # it may have been opened again meanwhile
-    ids += service.open(20)
-    wait_until(lambda: bool(damaged_files(file)))
+
+    def damage() -> bool:
+        """Again where the pages came from the write-ahead log, as the file was opened again meanwhile."""
+        overwritten(file, PAGE, (pages - 1) * PAGE)
+        service.runtime.journal._store.database.close()
+        ids.extend(service.open(5))
+        time.sleep(0.5)
+        return bool(damaged_files(file))
+
+    wait_until(damage, "the damage is seen")
     wait_until(lambda: metric(service, "ses_database_up") == {"": 1.0})
     wait_until(lambda: stored(file).keys() == set(ids))
 
