@@ -10,10 +10,9 @@ from ses_listen.server import Listener
 from ses_listen.server import serve as listen_and_serve
 
 from ses_service.api import versions
-from ses_service.http.connection import Connection
 from ses_service.http.edge import Edge
 from ses_service.process.garbage_collection import collecting
-from ses_service.security.unix_socket import LocalListener
+from ses_service.security.unix_socket import LocalListener, remote_of
 
 # Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
 # than they spare.
@@ -37,8 +36,8 @@ def serve(
             listener,
             ready=ready,
             local=None if local is None else local.socket,
-            connection=Connection,
-            headers=((versions.HEADER, versions.OWN),),
+            local_client=remote_of,
+            headers=((versions.HEADER.lower().encode(), versions.OWN.encode()),),
         )
     finally:
         edge.close()

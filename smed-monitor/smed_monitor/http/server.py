@@ -46,7 +46,7 @@ def serve(
             ready=lambda: log.info("listening", url=listener.url),
             most=4096,
             ending=monitor.table.close,  # who waits is sent home
-            headers=(("Ses-Version", version("qstorman-smed-monitor")),),
+            headers=((b"ses-version", version("qstorman-smed-monitor").encode()),),
         )
     finally:
         behind.close()
