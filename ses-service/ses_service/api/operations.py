@@ -7,7 +7,7 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.api.proble
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 from ses_client.messages.elements import StorageSystem, StorageSystems
@@ -93,7 +93,7 @@ def storage_systems(now: Runtime, _who: Principal) -> Reply:
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
     """Bring the ledger to what a node reports; answer with what its agent should know."""
     who.must_speak_for(node)
-    announcement = replace(body.to_model(node), version=who.version or "")
+    announcement = body.to_model(node, who.version or "")
     taken = now.state.take_announcement(announcement)
     have = {user: body.generations.get(user, "") for user in body.users}
     needs, tables = now.state.updates_for(node, have, [table.to_model() for table in body.tables])
