@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -270,3 +271,40 @@ def test_a_long_announcement_beside_others_ends_what_it_does_not_list(service: A
     asyncio.run(both())
     assert sorted(order) == ["long", *["short"] * 3]
     assert service.runtime.state.open_placements == 1024 - 24 - 1
+
+
+def test_what_takes_several_steps_holds_no_other_up_and_is_answered_in_its_order(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, order = [False], list[str]()
+
+    def in_parts(_now: Any, _who: Any, body: Any) -> Iterator[Any]:
+        while not stored[0]:
+            yield 0.01
+        if body.subject.user == "bob":
+            raise ZeroDivisionError
+        yield render.reply({"user": body.subject.user})
+
+    slow = replace(OPERATIONS[0], route="/v1/slow", run_in_parts=in_parts, waiting=4)
+    monkeypatch.setattr("ses_service.http.edge.OPERATIONS", (*OPERATIONS, slow))
+
+    async def story() -> list[int]:
+        edge = Edge(service.app)
+
+        async def one(path: str, user: str) -> int:
+            status, _, _ = await ask(edge, path, b'{"subject": {"user": "%b"}}' % user.encode())
+            order.append(user)
+            return status
+
+        waiting = [asyncio.ensure_future(one("/v1/slow", user)) for user in ("alice", "bob", "carol")]
+        assert await one("/v1/selections", "dora") == 200
+        waiting.append(asyncio.ensure_future(one("/v1/slow", "erin")))
+        await asyncio.sleep(0)
+        assert await one("/v1/slow", "frank") == 503, "four wait already"
+        stored[0] = True
+        statuses = await asyncio.gather(*waiting)
+        edge.close()
+        return statuses
+
+    assert asyncio.run(story()) == [200, 500, 200, 200]
+    assert order == ["dora", "frank", "alice", "bob", "carol", "erin"]

@@ -40,8 +40,8 @@ class Operation:
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body, if any.  A request is refused when ``waiting`` others wait
     already, and read in a thread instead of the event loop when its body has more than ``max_body`` bytes.
-    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first, or with
-    the seconds it waits.  What ``changes`` something is refused to tokens that may only read.
+    ``run_in_parts``, where there is one, does the same in steps: it gives the seconds to wait before the
+    next, and the answer in the end.  What ``changes`` something is refused to tokens that may only read.
     """
 
     route: str
@@ -49,7 +49,7 @@ class Operation:
     model: type[BaseModel] | None
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
-    run_in_parts: Callable[..., Iterator[Reply | float | None]] | None = None
+    run_in_parts: Callable[..., Iterator[Reply | float]] | None = None
     method: str = "POST"
     max_body: int = 2**20
     changes: bool = False

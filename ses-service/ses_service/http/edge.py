@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -49,14 +50,6 @@ _READ_ONCE = {
 }
 
 
-class _LongOnes:
-    """How many requests there are that take several steps; one at a time goes on."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.one = asyncio.Lock()
-
-
 class Edge:
     """Answers all requests to the service; ``app`` answers what is not answered here."""
 
@@ -66,7 +59,6 @@ class Edge:
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = Threads(app, _THREADS, _WAITING, self.max_body, caller=self._who)
         self._admission = Admission(self._runtime.foreground)
-        self._long_ones = {operation.route: _LongOnes() for operation in OPERATIONS}
         self._refusal = _answer(problems.reply(OverloadedProblem()))
         self._exact: dict[tuple[str, str], Asked] = {
             (operation.method, operation.route): (operation, ())
@@ -83,7 +75,7 @@ class Edge:
             for operation in OPERATIONS
             if "<" in operation.route
         ]
-        self._unfinished: set[asyncio.Task[None]] = set()
+        self._unfinished = deque[tuple[Iterator[Reply | float], Send]]()
 
     @property
     def intake(self) -> Intake:
@@ -156,9 +148,8 @@ class Edge:
             self._count(operation, answer, came)
             send(answer)
 
-        def use() -> bool:
+        def use() -> None:
             self._begin(operation, who, (*read, *parts), done)
-            return True
 
         if not self._admission.submit(operation.waiting, use, _turn_of(who), node=who.is_node):
             asyncio.get_running_loop().call_later(REFUSED_AFTER, done, self._refusal)
@@ -172,65 +163,41 @@ class Edge:
         self._flask.close()
 
     def _begin(
-        self,
-        operation: Operation,
-        who: Principal,
-        arguments: tuple[BaseModel | str, ...],
-        done: Send,
+        self, operation: Operation, who: Principal, arguments: tuple[BaseModel | str, ...], done: Send
     ) -> None:
-        """Answer at once, or do the first of several steps."""
-        reply: Reply | None
-        steps = None
+        """Answer at once, or begin what takes several steps."""
+        steps: Iterator[Reply | float] = iter(())
+        step: Reply | float
         try:
             if operation.run_in_parts is None:
-                reply = operation.run(self._runtime, who, *arguments)
+                step = operation.run(self._runtime, who, *arguments)
+            elif len(self._unfinished) >= operation.waiting:
+                raise OverloadedProblem
             else:
                 steps = operation.run_in_parts(self._runtime, who, *arguments)
-                first = next(steps)
-                reply = first if isinstance(first, Reply) else None
+                step = next(steps)
         except Exception as error:
-            reply = problems.reply(problems.problem_of(error))
-        if reply is not None:
-            done(_answer(reply))
-        if reply is not None or steps is None:
+            step = problems.reply(problems.problem_of(error))
+        if isinstance(step, Reply):
+            done(_answer(step))
             return
-        task = asyncio.get_running_loop().create_task(self._finish(operation, steps, done))
-        self._unfinished.add(task)
-        task.add_done_callback(self._unfinished.discard)
+        self._unfinished.append((steps, done))
+        if len(self._unfinished) == 1:
+            asyncio.get_running_loop().call_later(step, self._go_on)
 
-    async def _finish(
-        self,
-        operation: Operation,
-        steps: Iterator[Reply | float | None],
-        done: Send,
-    ) -> None:
-        try:
-            reply = await self._others_between(operation, steps)
-        except Exception as error:
-            reply = problems.reply(problems.problem_of(error))
-        done(_answer(reply))
-
-    async def _others_between(self, operation: Operation, steps: Iterator[Reply | float | None]) -> Reply:
-        """Return the answer; others are answered between the steps of a long one.
-
-        Of the long ones of an operation, one goes on at a time, so that those that came first are answered
-        first.
-        """
-        long_ones = self._long_ones[operation.route]
-        if long_ones.count >= operation.waiting:
-            raise OverloadedProblem
-        long_ones.count += 1
-        try:
-            async with long_ones.one:
-                step: Reply | float | None = None
-                while not isinstance(step, Reply):
-                    if step is not None:
-                        await asyncio.sleep(step)
-                    await self._admission.wait_for_step()
-                    step = next(steps)
-                return step
-        finally:
-            long_ones.count -= 1
+    def _go_on(self) -> None:
+        """Answer what is finished by now; those that came first are answered first."""
+        while self._unfinished:
+            steps, done = self._unfinished[0]
+            try:
+                step = next(steps)
+            except Exception as error:
+                step = problems.reply(problems.problem_of(error))
+            if not isinstance(step, Reply):
+                asyncio.get_running_loop().call_later(step, self._go_on)
+                return
+            self._unfinished.popleft()
+            done(_answer(step))
 
     def _who(self, request: Request) -> str:
         """Return whose turn a request is: that of a user, node or token, else of an address.
