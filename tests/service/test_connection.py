@@ -225,26 +225,47 @@ def test_a_connection_that_is_to_close_is_closed_after_the_answer(idle: Edge) ->
     assert wire.closed
 
 
-def test_a_connection_is_closed_when_it_was_idle_for_as_long_as_it_is_kept(idle: Edge) -> None:
+def idle_for(edge: Edge, *story: tuple[float, bytes]) -> list[tuple[float, int, bool]]:
+    """Send at these times; return after each how many answers there are, and whether it is closed."""
     clock = [0.0]
 
     async def talk() -> list[tuple[float, int, bool]]:
         asyncio.get_running_loop().time = lambda: clock[0]  # type: ignore[method-assign]
-        connection, wire, seen = Connection(Served(idle, kept_open=60)), Wire(), []
+        connection, wire, seen = Connection(Served(edge, kept_open=60)), Wire(), []
         connection.connection_made(wire)
-        no_request = b"\r\n"
-        for clock[0], sent in ((0, WHOLE), (59, WHOLE), (61, b""), (118, no_request), (120, b"")):
+        for clock[0], sent in story:
             if sent:
                 connection.data_received(sent)
+            while not connection.idle:
+                await asyncio.sleep(0)
             for _ in range(3):
                 await asyncio.sleep(0)
-            seen.append((clock[0], wire.sent.count(b"HTTP/1.1 200 "), wire.closed))
+            seen.append((clock[0], wire.sent.count(b"HTTP/1.1 "), wire.closed))
         connection.connection_lost(None)
         return seen
 
     with ThreadPoolExecutor(1) as thread:
-        seen = thread.submit(lambda: asyncio.run(talk())).result()
+        return thread.submit(lambda: asyncio.run(talk())).result()
+
+
+def test_a_connection_is_closed_when_it_was_idle_for_as_long_as_it_is_kept(idle: Edge) -> None:
+    no_request = b"\r\n"
+    seen = idle_for(idle, (0, WHOLE), (59, WHOLE), (61, b""), (118, no_request), (120, b""))
     assert seen == [(0, 1, False), (59, 2, False), (61, 2, False), (118, 2, False), (120, 2, True)]
+
+
+def test_a_connection_is_idle_after_the_rest_of_a_body_that_was_too_large(idle: Edge) -> None:
+    size = 2**20 + 2**17
+    large = ASK + b"Content-Length: %d\r\n\r\n" % size + b" " * size
+    assert idle_for(idle, (0, large), (59, b""), (61, b"")) == [(0, 1, False), (59, 1, False), (61, 1, True)]
+
+
+def test_what_comes_after_a_body_is_no_header_of_its_request(idle: Edge) -> None:
+    head = ASK.replace(b"Host: localhost", b"Host: localhost\r\nTransfer-Encoding: chunked")
+    body = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
+    forwarded = b"X-Forwarded-For: 10.0.0.1\r\n"
+    assert exchange(idle, head + b"\r\n" + body + forwarded + b"\r\n").sent.startswith(b"HTTP/1.1 200 ")
+    assert exchange(idle, head + forwarded + b"\r\n" + body + b"\r\n").sent.startswith(b"HTTP/1.1 401 ")
 
 
 def test_who_hung_up_while_waiting_holds_nobody_up(idle: Edge) -> None:

@@ -220,9 +220,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
             return
         if not self._arriving:
-            self._idle_since = self._loop.time()
-            if self._idle is None:
-                self._idle = self._loop.call_later(self._served.kept_open, self._close_if_idle)
+            self._rest()
         if not self._looking:
             self._go_on()
 
@@ -245,6 +243,12 @@ class Connection(asyncio.Protocol):
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
+
+    def _rest(self) -> None:
+        """Note that the connection has no request from now on."""
+        self._idle_since = self._loop.time()
+        if self._idle is None:
+            self._idle = self._loop.call_later(self._served.kept_open, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
         """Close if no request came for as long as a connection is kept; else look again, when one is idle."""
@@ -303,8 +307,9 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        self._headers.append((name.lower(), value))
+        """Take a header; one that comes after the body is none of the request's."""
+        if self._head is not None:
+            self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Count the head no more; see whether the request is looked at at all."""
@@ -351,6 +356,8 @@ class Connection(asyncio.Protocol):
         self._arrived()
         if self._request is not None:
             self._whole(self._request)
+        elif self._answered is None:
+            self._rest()
 
     def _whole(self, request: Request) -> None:
         """Have a request wait for its turn; what still comes of its body is dropped."""
