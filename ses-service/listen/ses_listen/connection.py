@@ -107,6 +107,7 @@ class Connection(asyncio.Protocol):
         if self._answered is not None:
             self._answered.hang_up()
             self._answered = None
+        del self._parser  # it refers to this connection
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, as long as the head is not too large, up to a request that has to wait its turn."""

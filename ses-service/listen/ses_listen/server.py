@@ -6,6 +6,7 @@ Ends on SIGTERM or SIGINT.  With uvloop and httptools, because parsing and answe
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -24,6 +25,7 @@ from ses_listen.tls import FollowedTls
 
 _BACKLOG = 4096
 _WATCHDOG_PAUSE = 5.0  # seconds between two words to systemd's watchdog
+_OBJECTS = 50_000  # that came to live since garbage was looked for
 _LOOK_AGAIN = 0.05  # seconds, whether all connections are closed
 
 
@@ -140,6 +142,17 @@ def _signals(end: Callable[[], object]) -> Iterator[None]:
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)
+
+
+def collect_rarely() -> None:
+    """Let Python look for circles of garbage rarely, and not among what lives already: all wait meanwhile.
+
+    What is read again and again (samples, answers) goes by its reference counts; the default looks through it
+    all the same, after every 700 objects.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS, 10, 10)
 
 
 def notify_systemd(state: str) -> None:

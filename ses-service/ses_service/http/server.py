@@ -6,12 +6,11 @@ import sys
 from collections.abc import Callable
 
 from apiflask import APIFlask
-from ses_listen.server import Listener
+from ses_listen.server import Listener, collect_rarely
 from ses_listen.server import serve as listen_and_serve
 
 from ses_service.api import versions
 from ses_service.http.edge import Edge
-from ses_service.process.garbage_collection import collecting
 from ses_service.security.unix_socket import LocalListener, remote_of
 
 # Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
@@ -27,9 +26,8 @@ def serve(
     At ``local``, too, by plain HTTP that does not leave the machine.  Must be called from the main thread.
     """
     sys.setswitchinterval(_SWITCH)
-    memory = collecting()
     edge = Edge(app)
-    memory.start()
+    collect_rarely()
     try:
         listen_and_serve(
             edge,
@@ -41,4 +39,3 @@ def serve(
         )
     finally:
         edge.close()
-        memory.stop()
