@@ -75,9 +75,9 @@ class Plan:
         return Shape(capacity=_USERS * self.megabytes + 400, threads=self.threads, options=_EXPORTABLE)
 
     def arms(self) -> list[tuple[str, str]]:
-        """Return who writes, and how their files are placed."""
-        arms = [("daemon", LIBRARY)]
-        return arms + [(client, arm) for client in self.clients for arm in (PLAIN, STEERED)]
+        """Return who writes, and how their files are placed; the library's gain is that of the node."""
+        compared = {(client, arm): None for client in self.clients for arm in (PLAIN, STEERED)}
+        return list({("daemon", LIBRARY): None, ("daemon", PLAIN): None} | compared)
 
 
 @dataclass(frozen=True, slots=True)
