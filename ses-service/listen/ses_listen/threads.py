@@ -79,8 +79,13 @@ class Threads:
             self.begin(request, send)
 
     def begin(self, request: Request, send: Send) -> None:
-        """Have a request answered, however many there are."""
-        task = asyncio.get_running_loop().create_task(self._answer(request, send))
+        """Have a request answered, however many there are; refuse it where too many of its caller wait."""
+        who = self._caller(request)
+        turn = self._turns.take(who)
+        if turn is None:
+            send(OVERLOADED)
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(request, who, turn, send))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
@@ -92,21 +97,17 @@ class Threads:
         is_full = self._turns.count >= self._waiting
         return not is_full or self._turns.make_room(self._caller(request), self._waiting)
 
-    async def _answer(self, request: Request, send: Send) -> None:
+    async def _answer(self, request: Request, who: str, turn: asyncio.Future[None], send: Send) -> None:
         answer: Answer | None = FAILED
         try:
-            answer = await self._in_turn(request)
+            answer = await self._in_turn(request, who, turn)
         except Exception as error:
             _log.error("request failed", path=request.path, exc_info=error)
         if answer is not None:
             send(answer)
 
-    async def _in_turn(self, request: Request) -> Answer | None:
+    async def _in_turn(self, request: Request, who: str, turn: asyncio.Future[None]) -> Answer | None:
         """Return the application's answer; ``None``: they hung up."""
-        who = self._caller(request)
-        turn = self._turns.take(who)
-        if turn is None:
-            return OVERLOADED
         gone = request.gone()
         running: asyncio.Future[Answer] | None = None
         try:
