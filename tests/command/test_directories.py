@@ -70,7 +70,7 @@ def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_pat
     mounts = parse_mounts(MOUNTINFO.encode())
     seen = [
         Directory(
-            one.point, path=one.point, identity=(n, 2), mount=one.number, device=device_of(one, one.device)
+            one.point, path=one.point, identity=f"{n}:2", mount=one.number, device=device_of(one, one.device)
         )
         for n, one in enumerate(mounts)
     ]

@@ -43,6 +43,6 @@ def asking() -> Callable[..., Request]:
     """Make a request for a day."""
 
     def make(among: list[str], **more: Any) -> Request:
-        return Request(among, Holder(time.time() + 86400), **more)
+        return Request(among, Holder(until=time.time() + 86400), **more)
 
     return make

@@ -25,7 +25,7 @@ def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[i
             f"/d{row}{half}",
             "",
             f"/d{row}{half}",
-            (row, 1),
+            f"{row}:1",
             f"9:{row}",
             f"9:{row}",
             300 * MEBIBYTE,
@@ -38,7 +38,9 @@ def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[i
         patch.setattr(chooser, "look_at", lambda *_: places)
         claimed = dict.fromkeys((place.file_system for place in places), 0)
         for size in sizes:
-            request = Request([place.given for place in places], placing.Holder(2e10), size=size * MEBIBYTE)
+            request = Request(
+                [place.given for place in places], placing.Holder(until=2e10), size=size * MEBIBYTE
+            )
             fits = [
                 place
                 for place in places

@@ -8,29 +8,18 @@ until the next look; nothing is refused before there was one.  One thread at a t
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from ses.place.claims import Claim, boot
-from ses.place.decision import Candidate, Judged, choose, core, left_out
-from ses.place.directories import Directory, end_lookers, look_at
+from ses.place.decision import Candidate, choose, core
+from ses.place.directories import Directory, end_lookers, identity_of, look_at
 from ses.place.ledger import Ledger
-from ses.place.request import (
-    NothingFitsError,
-    Placement,
-    Request,
-    label_of,
-    nothing_fits,
-    random_name,
-    seen_json,
-)
+from ses.place.request import NothingFitsError, Placement, Request, nothing_fits, random_name
 from ses.place.samples import Sample, clock, measure
-from ses.quantities import written
 
 FRESH = 1.0  # seconds
 _MIN_LETTERS = 4  # in which two names hardly ever agree
@@ -48,7 +37,7 @@ class Chooser:
         self._among = list(dict.fromkeys(among))
         self._until = 0.0  # of the monotonic clock
         self._candidates: list[Candidate] = []
-        self._left_out: list[Directory] = []
+        self._left_out: list[Candidate] = []
         self._known: dict[int, Claim] = {}  # which counted since the look
         self._living: dict[int, Claim] = {}
         self._version = -1
@@ -73,7 +62,7 @@ class Chooser:
         """End a claim; nothing where it is gone.  The next look shows how much was written."""
         with self._step():
             if claim.own_directory:
-                self._ledger.change(claim, until=0.0, pid=None, job=None)
+                self._ledger.change(claim.but(until=0.0, pid=None, job=None))
             else:
                 self._ledger.remove(claim)
             if self._living.pop(claim.id, None):
@@ -81,7 +70,7 @@ class Chooser:
                     candidate.remove(claim)
 
     def _place(self, request: Request) -> Placement:
-        refused: dict[str, Directory] = {}
+        refused: dict[str, Candidate] = {}
         while True:
             with self._step():
                 self._count()
@@ -91,13 +80,13 @@ class Chooser:
                 label = request.mkdir if request.size is None else None
                 room = None if label is None else self._ledger.room(request.user, label)
                 row, judged = choose(usable, request.requirements, request.size, room)
-                chosen = None if row is None else usable[row].directory
-                seen = [*judged, *map(left_out, (*self._left_out, *refused.values()))]
-                claim = None if chosen is None else self._claim(chosen, request, room, seen)
-                if claim and request.after:
+                seen = [*judged, *self._left_out, *refused.values()]
+                if row is None:
+                    raise nothing_fits(seen)
+                chosen = usable[row].directory
+                claim = self._claim(chosen, request, room, seen)
+                if request.after:
                     self._leave(request.after)
-            if claim is None or chosen is None:
-                raise nothing_fits(seen)
             try:
                 _make(claim, chosen)
             except OSError as error:
@@ -106,7 +95,7 @@ class Chooser:
                 )
                 if not taken:  # by chance: another name is tried
                     why = f"no directory can be made there: {error.strerror}"
-                    refused[chosen.given] = replace(chosen, reason=why)
+                    refused[chosen.given] = Candidate(chosen, reason=why)
                 with self._step():
                     self._ledger.remove(claim)
                 self._version = -1
@@ -128,7 +117,7 @@ class Chooser:
         seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], core)
         self._held = {path: held for entry in seen for path, held in entry.held.items()}
         self._measured = False
-        self._left_out = [entry for entry in seen if entry.reason]
+        self._left_out = [Candidate(entry, reason=entry.reason) for entry in seen if entry.reason]
         usable = [entry for entry in seen if not entry.reason]
         devices = {entry.device for entry in usable}
         since = {**self._known, **{claim.id: claim for claim in claims}}.values()
@@ -164,44 +153,40 @@ class Chooser:
                 candidate.add(claim, lives=claim.id in self._living)
         self._version = version
 
-    def _all_beside(self, claim: Claim) -> dict[str, Directory]:
+    def _all_beside(self, claim: Claim) -> dict[str, Candidate]:
         """Return the directories of a claim's file system."""
-        why = f"it is where claim {claim.id} is"
         seen = [entry.directory for entry in self._candidates]
         there = [entry for entry in seen if claim.is_on(entry.path, entry.file_system)]
-        return {entry.given: replace(entry, reason=why) for entry in there}
+        return {entry.given: Candidate(entry, reason=f"it is where claim {claim.id} is") for entry in there}
 
     def _leave(self, claim: Claim) -> None:
         """Have a claim stand for what was written, as far as that is known."""
         written = self._held.get(claim.path, claim.bytes) if claim.own_directory else claim.bytes
-        self._ledger.change(claim, bytes=written, streams=0)
+        self._ledger.change(claim.but(bytes=written, streams=0))
         self._version = -1
 
-    def _claim(self, chosen: Directory, request: Request, room: int | None, seen: Sequence[Judged]) -> Claim:
-        path, why = chosen.path, ""
-        if self._keeps_why:
-            asked = [written(requirement) for requirement in request.requirements]
-            why = json.dumps({"asked": asked, "chosen": chosen.given, "why": seen_json(seen)})
+    def _claim(
+        self, chosen: Directory, request: Request, room: int | None, seen: Sequence[Candidate]
+    ) -> Claim:
+        path = chosen.path
         if request.mkdir is not None:
             path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
-        held = request.holder
-        claim = self._ledger.add(
-            Claim(
-                *(held.until, held.pid, held.started, held.namespace, held.job),
-                id=0,
-                user=request.user,
-                path=path,
-                base=chosen.path,
-                file_system=chosen.file_system,
-                device=chosen.device,
-                boot=boot(),
-                bytes=request.size or room or 0,
-                made=time.time(),
-                size=request.size,
-                asked=request.text,
-                why=why,
-            )
-        )
+        stands_for = {
+            "id": 0,
+            "user": request.user,
+            "path": path,
+            "base": chosen.path,
+            "file_system": chosen.file_system,
+            "device": chosen.device,
+            "boot": boot(),
+            "bytes": request.size or room or 0,
+            "made": time.time(),
+            "streams": 1,
+            "size": request.size,
+            "label": request.mkdir,
+            "asked": request.text(chosen.given, seen if self._keeps_why else None),
+        }
+        claim = self._ledger.add(Claim(**request.holder | stands_for))
         self._known[claim.id] = self._living[claim.id] = claim
         for candidate in self._candidates:
             candidate.add(claim)
@@ -220,14 +205,13 @@ def _began(claims: Iterable[Claim]) -> dict[str, list[float]]:
 def end(ledger: Ledger, claims: Iterable[Claim], held: Mapping[str, int]) -> None:
     """Forget claims, and note what was written into the directories that were made for them."""
     for claim in claims:
-        label = label_of(claim)
-        if label is not None and (size := held.get(claim.path)) is not None:
-            ledger.learn(claim.user, label, size)
+        if claim.label is not None and (size := held.get(claim.path)) is not None:
+            ledger.learn(claim.user, claim.label, size)
         ledger.remove(claim)
 
 
 def _candidate(seen: Directory, sample: Sample | None, rates: Mapping[str, float]) -> Candidate:
-    load, learned = (sample.load, sample.learned.rate) if sample else (None, None)
+    load, learned = (sample.load, sample.rate) if sample else (None, None)
     return Candidate(seen, load=load, rate=rates.get(seen.given, learned))
 
 
@@ -237,8 +221,7 @@ def _make(claim: Claim, chosen: Directory) -> None:
         return
     here = os.open(chosen.path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        found = os.fstat(here)
-        if (found.st_dev, found.st_ino) != chosen.identity:
+        if identity_of(os.fstat(here)) != chosen.identity:
             raise OSError(0, "it was exchanged meanwhile")
         name = Path(claim.path).name
         os.mkdir(name, 0o700, dir_fd=here)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 from ses_client.errors import SesError, UsageError
@@ -35,7 +35,8 @@ class Candidate:
     """A directory, the streams and bytes of claims that count there, and what moves on its device.
 
     ``rate`` (bytes per second) and ``load`` are ``None`` where they are not known, ``last`` is the number of
-    the last claim.
+    the last claim.  ``reason`` says why it is left out, if it is, and ``read`` and ``write`` what a stream
+    would get there (bytes per second); ``foreign`` is ``None`` where it was not compared.
     """
 
     directory: Directory
@@ -44,6 +45,26 @@ class Candidate:
     last: int = 0
     load: Load | None = None
     rate: float | None = None
+    reason: str = ""
+    read: float | None = None
+    write: float | None = None
+    foreign: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is shown of it, in bytes and bytes per second."""
+        shown = {"directory": self.directory.given, "reason": self.reason or None}
+        if self.foreign is None:
+            return shown
+        return shown | {
+            "predicted": {"read": self.read, "write": self.write},
+            "free": self.directory.free,
+            "claimed": self.reserved,
+            "streams": self.streams,
+            "rate": self.rate,
+            "foreign_streams": self.foreign,
+            "busy": self.load.busy if self.load else None,
+            "moved": self.load.moved if self.load else None,
+        }
 
     def add(self, claim: Claim, *, lives: bool = True) -> None:
         """Count a claim, where it is on this device or file system."""
@@ -57,22 +78,6 @@ class Candidate:
     def remove(self, claim: Claim) -> None:
         """Count its stream no more."""
         self.streams -= claim.streams * claim.is_on(self.directory.path, self.directory.device)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Why the core refuses a candidate, as it was then, or what a stream would get (bytes per second)."""
-
-    candidate: Candidate
-    reason: str
-    read: float | None
-    write: float | None
-    foreign: float
-
-
-def left_out(directory: Directory) -> Judged:
-    """Return what is to be said of a directory that is not compared."""
-    return Judged(Candidate(directory), directory.reason, None, None, 0.0)
 
 
 def check(requirements: Sequence[Requirement]) -> None:
@@ -100,8 +105,8 @@ def choose(
     requirements: Sequence[Requirement],
     size: int | None,
     room: int | None = None,
-) -> tuple[int | None, list[Judged]]:
-    """Return the row of the best candidate, and what is to be said of each.
+) -> tuple[int | None, list[Candidate]]:
+    """Return the row of the best candidate, and each as it is compared.
 
     ``room`` is what it should find where the size is not known; directories with less come last.
     ``None`` where all are refused.  Raises SesError where the core is not installed.
@@ -131,12 +136,12 @@ def choose(
     row = lib.ses_core_choose(query, verdicts)
     lib.ses_core_predict_all(query, offers)
     judged = [
-        Judged(
-            replace(entry),
-            _reason(verdict, entry, requirements, size),
-            None if entry.rate is None else _known(offer.read),
-            None if entry.rate is None else _known(offer.write),
-            element.foreign,
+        replace(
+            entry,
+            reason=_reason(verdict, entry, requirements, size),
+            read=None if entry.rate is None else _known(offer.read),
+            write=None if entry.rate is None else _known(offer.write),
+            foreign=element.foreign,
         )
         for entry, verdict, offer, element in zip(candidates, verdicts, offers, elements, strict=True)
     ]
@@ -155,8 +160,10 @@ def core() -> tuple[Any, Any]:
 
 def need_core() -> None:
     """Raise SesError where the core is not installed; that it can be loaded is seen when it is needed."""
-    if find_spec("ses_core") is None:
-        raise _no_core("No module named 'ses_core'")
+    try:
+        import_module("ses_core")
+    except ImportError as error:
+        raise _no_core(str(error)) from error
 
 
 def _no_core(why: str) -> SesError:

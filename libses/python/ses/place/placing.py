@@ -17,7 +17,7 @@ from ses.place.claims import Claim, Holder
 from ses.place.decision import need_core
 from ses.place.directories import end_lookers, look_at
 from ses.place.ledger import Ledger, opened
-from ses.place.request import NothingFitsError, Placement, Request, again, seen_json
+from ses.place.request import NothingFitsError, Placement, Request, again
 
 __all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again"]
 
@@ -112,7 +112,7 @@ def as_json(placement: Placement) -> dict[str, Any]:
         "id": claim.id,
         "directory": claim.path,
         "claim": claim_json(claim),
-        "why": seen_json(placement.why),
+        "why": [entry.as_json() for entry in placement.why],
     }
 
 

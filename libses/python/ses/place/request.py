@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from ses_client.errors import SesError, UsageError
 from ses_client.messages.requirements import Requirement
 
 from ses.place.claims import Claim, Holder, of_process
-from ses.place.decision import Judged, check
+from ses.place.decision import Candidate, check
 from ses.quantities import requirements_in, written
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -44,13 +41,15 @@ class Request:
     after: Claim | None = None
     user: int = field(default_factory=os.geteuid)
 
-    @property
-    def text(self) -> str:
-        """All but size and holder, to be asked for again."""
-        needs = tuple(written(requirement) for requirement in self.requirements)
-        among = tuple(map(_whole, self.among))
-        rates = tuple((_whole(name), rate) for name, rate in (self.rates or {}).items())
-        return _text(among, needs, rates, self.mkdir)
+    def text(self, chosen: str = "", seen: Sequence[Candidate] | None = None) -> str:
+        """Return what is asked for beside size, holder and name, as JSON; and what was seen, where given."""
+        asked = {
+            "among": [_whole(name) for name in self.among],
+            "needs": [written(requirement) for requirement in self.requirements],
+            "rates": {_whole(name): rate for name, rate in (self.rates or {}).items()},
+        }
+        why = {} if seen is None else {"chosen": chosen, "why": [entry.as_json() for entry in seen]}
+        return json.dumps(asked | why)
 
     def check(self) -> None:
         """Raise UsageError for what makes no sense."""
@@ -79,13 +78,6 @@ def random_name(pattern: str) -> str:
     return stem + "".join(drawn)
 
 
-@lru_cache(64)
-def _text(
-    among: tuple[str, ...], needs: tuple[str, ...], rates: tuple[tuple[str, float], ...], mkdir: str | None
-) -> str:
-    return json.dumps({"among": among, "needs": needs, "rates": dict(rates), "mkdir": mkdir})
-
-
 def _whole(name: str) -> str:
     return name if name.startswith("/") else str(Path(name).absolute())
 
@@ -101,7 +93,7 @@ def again(claim: Claim, size: int | None, holder: Holder | None) -> Request:
             holder or of_process(claim),
             requirements_in(asked["needs"]),
             claim.size if size is None else size,
-            asked["mkdir"],
+            claim.label,
             {str(name): float(rate) for name, rate in asked["rates"].items()},
             claim,
         )
@@ -113,20 +105,12 @@ def again(claim: Claim, size: int | None, holder: Holder | None) -> Request:
     return request
 
 
-def label_of(claim: Claim) -> str | None:
-    """Return what directories were made like that of a claim: the name it was made by, as in ``run-XXXX``."""
-    with suppress(ValueError, TypeError, KeyError):
-        label = json.loads(claim.asked)["mkdir"]
-        return label if isinstance(label, str) else None
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Placement:
     """The directory that was chosen, its claim, and what was seen of each."""
 
     claim: Claim
-    why: Sequence[Judged]
+    why: Sequence[Candidate]
 
     @property
     def directory(self) -> str:
@@ -134,32 +118,10 @@ class Placement:
         return self.claim.path
 
 
-def nothing_fits(seen: Sequence[Judged]) -> NothingFitsError:
+def nothing_fits(seen: Sequence[Candidate]) -> NothingFitsError:
     """Return the error that names each directory with its reason."""
-    reasons = [f"{entry.candidate.directory.given}: {entry.reason}" for entry in seen if entry.reason]
+    reasons = [f"{entry.directory.given}: {entry.reason}" for entry in seen if entry.reason]
     return NothingFitsError(
         f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
         "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
     )
-
-
-def seen_json(seen: Sequence[Judged]) -> list[dict[str, Any]]:
-    """Return what was seen of each directory, in bytes and bytes per second."""
-    return [_why(entry) for entry in seen]
-
-
-def _why(one: Judged) -> dict[str, Any]:
-    seen = one.candidate
-    why = {"directory": seen.directory.given, "reason": one.reason or None}
-    if seen.directory.reason:
-        return why
-    return why | {
-        "predicted": {"read": one.read, "write": one.write},
-        "free": seen.directory.free,
-        "claimed": seen.reserved,
-        "streams": seen.streams,
-        "rate": seen.rate,
-        "foreign_streams": one.foreign,
-        "busy": seen.load.busy if seen.load else None,
-        "moved": seen.load.moved if seen.load else None,
-    }
