@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ses.place import samples
 from ses.place.claims import boot
-from ses.place.samples import Counters, Load, Sample, counters_of, measure, parse_block
+from ses.place.samples import Counters, Sample, counters_of, measure, parse_block
 from ses_client.devices import Served, device_of, file_system_of, parse_mountstats
 from ses_client.unions import Mount
 
@@ -60,7 +60,7 @@ def test_exports_of_a_server_are_added_up_and_a_second_mount_is_not(tmp_path: Pa
     stats.write_text(MOUNTSTATS)
     (tmp_path / "mountinfo").write_text("")
     counted = counters_of(["nfs nas", "nfs other"], tmp_path, stats)
-    assert counted == {"nfs nas": Counters(busy_ms=79510, queue_ms=79642, moved=1210214218 + 500 + 1000)}
+    assert counted == {"nfs nas": Counters(79510, 79642, 1210214218 + 500 + 1000)}
 
 
 def test_mounts_of_one_server_are_one_device_and_file_systems_of_their_own() -> None:
@@ -82,9 +82,7 @@ def test_a_partition_and_what_is_mapped_to_it_are_their_disk(tmp_path: Path) -> 
     for number in ("253:0", "8:1", "8:0"):
         assert device_of(mount(number, "xfs", "/dev/x"), number, tmp_path) == "8:0"
     (disk / "stat").write_text(BLOCK)
-    assert counters_of(["8:0", "0:45"], tmp_path) == {
-        "8:0": Counters(busy_ms=120, queue_ms=200, moved=24000 * 512)
-    }
+    assert counters_of(["8:0", "0:45"], tmp_path) == {"8:0": Counters(120, 200, 24000 * 512)}
     (disk / "stat").write_text("0 " * 17)
     assert counters_of(["8:0"], tmp_path) == {}, "what never counted is not idle"
 
@@ -100,20 +98,20 @@ def test_a_sample_that_is_kept_saves_the_wait(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(samples.time, "sleep", waited.append)
     now = [100.0]
     monkeypatch.setattr(samples, "clock", lambda: now[0])
-    counted = {"8:0": Counters(busy_ms=500, queue_ms=3000, moved=7_000_000)}
+    counted = {"8:0": Counters(500, 3000, 7_000_000)}
 
     def look(_: object) -> dict[str, Counters]:
         return dict(counted)
 
-    kept = {"8:0": Sample(at=98.0, counters=Counters(busy_ms=0, queue_ms=1000, moved=1_000_000))}
+    kept = {"8:0": Sample(at=98.0, busy_ms=0, queue_ms=1000, moved=1_000_000)}
     found = measure(["8:0"], kept, look)["8:0"]
-    assert found.load == Load(busy=0.25, queue=1.0, moved=3e6, own=0.0)
+    assert (found.use, found.queue, found.rate, found.own) == (0.25, 1.0, 3e6, 0.0)
     now[0] = 100.05
     assert measure(["8:0"], {"8:0": found}, look) == {"8:0": found}, "two at a moment share a sample"
     assert waited == []
     now[0] = 200.0
     measure(["8:0"], {"8:0": found}, look)
-    counted["8:0"] = Counters(busy_ms=1, queue_ms=1, moved=1)
+    counted["8:0"] = Counters(1, 1, 1)
     now[0] = 101.0
     measure(["8:0"], {"8:0": found}, look)
     assert len(waited) == 2, "one too old, and one of counters that began again"

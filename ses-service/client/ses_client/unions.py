@@ -159,11 +159,17 @@ def file_system_at(path: Path | str) -> str:
             uuid = fcntl.ioctl(directory, _XFS_GEOMETRY, bytes(112))[64:80].hex()
         except OSError:
             uuid = ""
-        info = Path(f"/proc/self/fdinfo/{directory}").read_text("ascii")
+        number = mount_of(directory)
     finally:
         os.close(directory)
-    number = next(line.split()[1] for line in info.splitlines() if line.startswith("mnt_id:"))
     return name_file_system(number, fsid, uuid, _MOUNTINFO.read_bytes())
+
+
+def mount_of(descriptor: int) -> str:
+    """Return the number of the mount on which something open is."""
+    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as read:  # noqa: PTH123  # pathlib would take longer
+        words = read.read().decode("ascii").split()
+    return words[words.index("mnt_id:") + 1]
 
 
 def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:

@@ -211,8 +211,8 @@ def end(ledger: Ledger, claims: Iterable[Claim], held: Mapping[str, int]) -> Non
 
 
 def _candidate(seen: Directory, sample: Sample | None, rates: Mapping[str, float]) -> Candidate:
-    load, learned = (sample.load, sample.rate) if sample else (None, None)
-    return Candidate(seen, load=load, rate=rates.get(seen.given, learned))
+    load = None if sample is None or sample.use is None else sample
+    return Candidate(seen, load=load, rate=rates.get(seen.given, sample.gives if sample else None))
 
 
 def _make(claim: Claim, chosen: Directory) -> None:

@@ -19,7 +19,7 @@ from ses_client.quantities import RATES, SIZES, meant
 
 from ses.place.claims import Claim
 from ses.place.directories import Directory
-from ses.place.samples import Load
+from ses.place.samples import Sample
 from ses.quantities import written
 
 _UNKNOWN = math.nan
@@ -43,7 +43,7 @@ class Candidate:
     streams: int = 0
     reserved: int = 0
     last: int = 0
-    load: Load | None = None
+    load: Sample | None = None
     rate: float | None = None
     reason: str = ""
     read: float | None = None
@@ -62,8 +62,8 @@ class Candidate:
             "streams": self.streams,
             "rate": self.rate,
             "foreign_streams": self.foreign,
-            "busy": self.load.busy if self.load else None,
-            "moved": self.load.moved if self.load else None,
+            "busy": self.load.use if self.load else None,
+            "moved": self.load.rate if self.load else None,
         }
 
     def add(self, claim: Claim, *, lives: bool = True) -> None:
@@ -199,7 +199,7 @@ def _describe(element: Any, sample: Any, one: Candidate, fastest: float) -> None
     element.server_rate = _UNKNOWN
     element.stated = [_UNKNOWN] * len(element.stated)
     element.own, element.last_placed = one.streams, one.last
-    sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.busy
+    sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.use
     sample.queue = _UNKNOWN if one.load is None or one.load.own else one.load.queue
     sample.own = sample.own_average = 0.0 if one.load is None else one.load.own
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ses_client.devices import device_of, file_system_of
-from ses_client.unions import Mount, parse_mounts
+from ses_client.unions import Mount, mount_of, parse_mounts
 
 PATIENCE = 2.0  # seconds
 _SOON = 0.05  # seconds until the rest is looked at all at once
@@ -164,9 +164,7 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
     entry = f"/proc/self/fd/{here}"
     path = os.readlink(entry)  # noqa: PTH115  # what pathlib loads at first takes longer than all of this
     below = [item for item in claimed if item.startswith(f"{path.rstrip('/')}/")]
-    with open(f"/proc/self/fdinfo/{here}", "rb") as read:  # noqa: PTH123
-        info = read.read().decode("ascii").split()
-    number = info[info.index("mnt_id:") + 1]
+    number = mount_of(here)
     mount = mounts.get(number)
     file_system = file_system_of(mount, status.st_dev)
     reason = ""

@@ -186,7 +186,7 @@ class Ledger:
     def keep(self, samples: Mapping[str, Sample], boot: str) -> None:
         """Keep the last sample of each device; those of another start of the machine go."""
         self._connection.execute("DELETE FROM sample WHERE boot <> ?", (boot,))
-        rows = [(name, boot, json.dumps(entry)) for name, entry in samples.items() if entry.load]
+        rows = [(name, boot, json.dumps(entry)) for name, entry in samples.items() if entry.use is not None]
         self._connection.executemany("INSERT OR REPLACE INTO sample VALUES (?, ?, ?)", rows)
 
     def _read(self, kind: type[M], text: str) -> M:

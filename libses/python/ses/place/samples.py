@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ses_client.devices import MOUNTSTATS, NFS, SYS, parse_mountstats
 from ses_client.messages.message import Message
@@ -21,7 +22,7 @@ _SECTOR = 512  # bytes, whatever the device says
 _OWN = 0.5  # own streams from which on a window says what they get
 
 
-class Counters(Message):
+class Counters(NamedTuple):
     """What has passed since a moment that nobody needs to know: the difference of two is what counts.
 
     ``busy_ms`` in use, ``queue_ms`` summed over all requests that waited or were served, ``moved`` bytes.
@@ -32,32 +33,28 @@ class Counters(Message):
     moved: int
 
 
-class Load(Message):
-    """Over a window: the part of it in use, the mean number of requests, and bytes moved in a second.
-
-    ``own`` is the mean number of streams of claims, those that ended in it among them.
-    """
-
-    busy: float
-    queue: float
-    moved: float
-    own: float
-
-
 class Sample(Message):
-    """The counters of a device at a time since the machine started, and the load up to it, if it is known.
+    """The counters of a device at a time since the machine started, and its load up to then.
 
-    It moved ``learned`` bytes in ``seconds`` in which it was in use under claims; the last ones count most.
+    Over a window: the part of it in ``use``, the mean number of requests (``queue``), ``rate`` (bytes moved
+    in a second) and the mean number of streams of claims, those that ended in it among them (``own``).  No
+    load is known where ``use`` is ``None``.  The device moved ``learned`` bytes in ``seconds`` in which it
+    was in use under claims; the last ones count most.
     """
 
     at: float
-    counters: Counters
-    load: Load | None = None
+    busy_ms: int
+    queue_ms: int
+    moved: int
+    use: float | None = None
+    queue: float = 0.0
+    rate: float = 0.0
+    own: float = 0.0
     learned: float = 0.0
     seconds: float = 0.0
 
     @property
-    def rate(self) -> float | None:
+    def gives(self) -> float | None:
         """What the device gives, in bytes per second; ``None`` where claims hardly used it."""
         return self.learned / self.seconds if self.seconds >= _ENOUGH and self.learned > 0 else None
 
@@ -84,16 +81,14 @@ def counters_of(
             servers = parse_mountstats(mountstats.read_text("utf-8", "surrogateescape"), mounts)
             for name in asked & {NFS + name for name in servers}:  # busy while requests are under way
                 of = servers[name.removeprefix(NFS)]
-                moved = of.read + of.written
-                found[name] = Counters(busy_ms=of.round_trip_ms, queue_ms=of.whole_ms, moved=moved)
+                found[name] = Counters(of.round_trip_ms, of.whole_ms, of.read + of.written)
     return found
 
 
 def parse_block(text: str) -> Counters:
     """Return the counters in ``/sys/block/DEVICE/stat``.  Raises ValueError or IndexError."""
     numbers = [int(word) for word in text.split()]
-    moved = (numbers[2] + numbers[6]) * _SECTOR
-    return Counters(busy_ms=numbers[9], queue_ms=numbers[10], moved=moved)
+    return Counters(numbers[9], numbers[10], (numbers[2] + numbers[6]) * _SECTOR)
 
 
 def measure(
@@ -113,28 +108,30 @@ def measure(
             time.sleep(_PAUSE)
         at = clock()
         for name, counters in look(asked).items():
-            if name not in found or found[name].load is None:
-                found[name] = _after(before.get(name), at, counters, claims.get(name, ()))
-        if all(entry.load for entry in found.values()):
+            if name not in found or found[name].use is None:
+                now = Sample(at=at, **counters._asdict())
+                found[name] = _after(before.get(name), now, claims.get(name, ()))
+        if all(entry.use is not None for entry in found.values()):
             break
     return found
 
 
-def _after(before: Sample | None, at: float, counters: Counters, began: Sequence[float]) -> Sample:
+def _after(before: Sample | None, now: Sample, began: Sequence[float]) -> Sample:
     """Return the later sample with the load since the earlier one, or the earlier one if it is of now."""
-    now = Sample(at=at, counters=counters)
     if before is None:
         return now
-    seconds, learned, in_use = at - before.at, before.learned, before.seconds
-    if seconds < SHORTEST:
-        return before if before.load and seconds >= 0 else now.but(learned=learned, seconds=in_use)
-    busy, queue, moved = (counters[name] - before.counters[name] for name in ("busy_ms", "queue_ms", "moved"))
-    if min(busy, queue, moved) < 0:  # the device is another one by now
+    seconds, learned, in_use = now.at - before.at, before.learned, before.seconds
+    if 0 <= seconds < SHORTEST and before.use is not None:
+        return before
+    busy_ms, queue_ms, moved = (now[name] - before[name] for name in Counters._fields)
+    if min(busy_ms, queue_ms, moved) < 0:  # the device is another one by now
         return now
-    own = sum(max(0.0, at - max(before.at, entry)) for entry in began) / seconds
-    busy = min(1.0, busy / 1e3 / seconds)
-    if own >= _OWN and busy:
-        left = min(1.0, max(0.0, _MOST - busy * seconds) / in_use) if in_use else 0.0
-        learned, in_use = left * learned + moved, left * in_use + busy * seconds
-    load = Load(busy=busy, queue=queue / 1e3 / seconds, moved=moved / seconds, own=own)
-    return now.but(load=load if seconds <= LONGEST else None, learned=learned, seconds=in_use)
+    if seconds < SHORTEST:
+        return now.but(learned=learned, seconds=in_use)
+    own = sum(max(0.0, now.at - max(before.at, entry)) for entry in began) / seconds
+    use = min(1.0, busy_ms / 1e3 / seconds)
+    if own >= _OWN and use:
+        left = min(1.0, max(0.0, _MOST - use * seconds) / in_use) if in_use else 0.0
+        learned, in_use = left * learned + moved, left * in_use + use * seconds
+    load = {"use": use, "queue": queue_ms / 1e3 / seconds, "rate": moved / seconds, "own": own}
+    return now.but(learned=learned, seconds=in_use, **(load if seconds <= LONGEST else {}))
