@@ -10,7 +10,7 @@ from ses.place import samples
 from ses.place.claims import boot
 from ses.place.samples import Counters, Sample, counters_of, measure, parse_block
 from ses_client.devices import Served, device_of, file_system_of, parse_mountstats
-from ses_client.unions import Mount
+from ses_client.mounts import Mount
 
 # As fs/nfs/super.c and net/sunrpc/stats.c of Linux 6.1 print it: two exports of a server, one mounted twice.
 MOUNTSTATS = """\

@@ -76,8 +76,8 @@ def test_what_was_learned_is_kept(tmp_path: Path) -> None:
 def chosen(*rates: float | None, streams: tuple[int, ...] = (), need: str = "") -> int | None:
     candidates = [
         Candidate(
-            Directory(f"/d{row}", "", f"/d{row}", size=100 * GIGABYTE, free=50 * GIGABYTE),
-            streams[row] if streams else 0,
+            directory=Directory(given=f"/d{row}", path=f"/d{row}", size=100 * GIGABYTE, free=50 * GIGABYTE),
+            streams=streams[row] if streams else 0,
             rate=rate,
         )
         for row, rate in enumerate(rates)

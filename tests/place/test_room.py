@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ses.place import chooser, placing
 from ses.place.directories import Directory
-from ses.place.placing import NothingFitsError, Request
+from ses.place.placing import NothingFitsError, request_of
 
 MEBIBYTE = 1 << 20
 FILE_SYSTEMS = st.lists(st.integers(0, 200), min_size=1, max_size=4)
@@ -22,14 +22,13 @@ SIZES = st.lists(st.integers(1, 120), min_size=1, max_size=12)
 def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[int], shared: bool) -> None:
     places = [
         Directory(
-            f"/d{row}{half}",
-            "",
-            f"/d{row}{half}",
-            f"{row}:1",
-            f"9:{row}",
-            f"9:{row}",
-            300 * MEBIBYTE,
-            size * MEBIBYTE,
+            given=f"/d{row}{half}",
+            path=f"/d{row}{half}",
+            identity=f"{row}:1",
+            file_system=f"9:{row}",
+            device=f"9:{row}",
+            size=300 * MEBIBYTE,
+            free=size * MEBIBYTE,
         )
         for row, size in enumerate(free)
         for half in ("ab" if shared else "a")
@@ -38,7 +37,7 @@ def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[i
         patch.setattr(chooser, "look_at", lambda *_: places)
         claimed = dict.fromkeys((place.file_system for place in places), 0)
         for size in sizes:
-            request = Request(
+            request = request_of(
                 [place.given for place in places], placing.Holder(until=2e10), size=size * MEBIBYTE
             )
             fits = [

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ses_client.unions import Mount
+from ses_client.mounts import Mount
 
 SYS, MOUNTSTATS = Path("/sys"), Path("/proc/self/mountstats")
 NFS = "nfs "

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ses_client.devices import NFS, Served, device_of, file_system_of, parse_mountstats
-from ses_client.unions import mount_of, parse_mounts
+from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Reply, Source
 from smed_monitor.collectors.local import LocalCollector, LocalSample, counters_of, look

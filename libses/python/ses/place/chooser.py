@@ -8,6 +8,7 @@ until the next look; nothing is refused before there was one.  One thread at a t
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +53,7 @@ class Chooser:
         if time.monotonic() < self._until:
             with suppress(NothingFitsError):
                 return self._place(request)
-        self._look(request.rates or {})
+        self._look(request.rates)
         try:
             return self._place(request)
         finally:
@@ -95,12 +96,12 @@ class Chooser:
                 )
                 if not taken:  # by chance: another name is tried
                     why = f"no directory can be made there: {error.strerror}"
-                    refused[chosen.given] = Candidate(chosen, reason=why)
+                    refused[chosen.given] = Candidate(directory=chosen, reason=why)
                 with self._step():
                     self._ledger.remove(claim)
                 self._version = -1
             else:
-                return Placement(claim, seen)
+                return Placement(claim=claim, why=seen)
 
     @contextmanager
     def _step(self) -> Iterator[None]:
@@ -117,7 +118,7 @@ class Chooser:
         seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], core)
         self._held = {path: held for entry in seen for path, held in entry.held.items()}
         self._measured = False
-        self._left_out = [Candidate(entry, reason=entry.reason) for entry in seen if entry.reason]
+        self._left_out = [Candidate(directory=entry, reason=entry.reason) for entry in seen if entry.reason]
         usable = [entry for entry in seen if not entry.reason]
         devices = {entry.device for entry in usable}
         since = {**self._known, **{claim.id: claim for claim in claims}}.values()
@@ -148,7 +149,7 @@ class Chooser:
             del self._living[entry.id]
         self._known |= self._living
         for candidate in self._candidates:
-            candidate.streams = candidate.reserved = candidate.last = 0
+            candidate.update(streams=0, reserved=0, last=0)
             for claim in self._known.values():
                 candidate.add(claim, lives=claim.id in self._living)
         self._version = version
@@ -157,7 +158,8 @@ class Chooser:
         """Return the directories of a claim's file system."""
         seen = [entry.directory for entry in self._candidates]
         there = [entry for entry in seen if claim.is_on(entry.path, entry.file_system)]
-        return {entry.given: Candidate(entry, reason=f"it is where claim {claim.id} is") for entry in there}
+        why = f"it is where claim {claim.id} is"
+        return {entry.given: Candidate(directory=entry, reason=why) for entry in there}
 
     def _leave(self, claim: Claim) -> None:
         """Have a claim stand for what was written, as far as that is known."""
@@ -168,7 +170,9 @@ class Chooser:
     def _claim(
         self, chosen: Directory, request: Request, room: int | None, seen: Sequence[Candidate]
     ) -> Claim:
-        path = chosen.path
+        path, why = chosen.path, ""
+        if self._keeps_why:
+            why = json.dumps({"chosen": chosen.given, "why": [entry.as_json() for entry in seen]})
         if request.mkdir is not None:
             path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
         stands_for = {
@@ -184,7 +188,8 @@ class Chooser:
             "streams": 1,
             "size": request.size,
             "label": request.mkdir,
-            "asked": request.text(chosen.given, seen if self._keeps_why else None),
+            "asked": request.asked,
+            "why": why,
         }
         claim = self._ledger.add(Claim(**request.holder | stands_for))
         self._known[claim.id] = self._living[claim.id] = claim
@@ -212,7 +217,7 @@ def end(ledger: Ledger, claims: Iterable[Claim], held: Mapping[str, int]) -> Non
 
 def _candidate(seen: Directory, sample: Sample | None, rates: Mapping[str, float]) -> Candidate:
     load = None if sample is None or sample.use is None else sample
-    return Candidate(seen, load=load, rate=rates.get(seen.given, sample.gives if sample else None))
+    return Candidate(directory=seen, load=load, rate=rates.get(seen.given, sample.gives if sample else None))
 
 
 def _make(claim: Claim, chosen: Directory) -> None:

@@ -50,8 +50,8 @@ class Claim(Holder):
 
     ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
     is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, ``label`` what directories
-    like this one are called (``run-XXXX``), and ``asked`` is what else was asked for (``Request.text``), with
-    what was seen of each directory where that was kept.
+    like this one are called (``run-XXXX``), and ``asked`` what else was asked for (``request.py``).
+    ``why`` is what was seen of each directory, as JSON; it is empty where that was not kept.
     """
 
     id: int
@@ -67,6 +67,7 @@ class Claim(Holder):
     size: int | None = None
     label: str | None = None
     asked: str
+    why: str = ""
 
     @property
     def own_directory(self) -> bool:

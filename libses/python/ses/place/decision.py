@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from ses_client.errors import SesError, UsageError
+from ses_client.messages.message import JSON, Message
 from ses_client.messages.requirements import Requirement
 from ses_client.quantities import RATES, SIZES, meant
 
@@ -30,8 +30,7 @@ _FREE = 5
 _NO_ROOM, _MISSES = 5, 6  # enum ses_core_refusal
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(Message):
     """A directory, the streams and bytes of claims that count there, and what moves on its device.
 
     ``rate`` (bytes per second) and ``load`` are ``None`` where they are not known, ``last`` is the number of
@@ -50,7 +49,7 @@ class Candidate:
     write: float | None = None
     foreign: float | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JSON:
         """Return what is shown of it, in bytes and bytes per second."""
         shown = {"directory": self.directory.given, "reason": self.reason or None}
         if self.foreign is None:
@@ -70,14 +69,15 @@ class Candidate:
         """Count a claim, where it is on this device or file system."""
         seen = self.directory
         if claim.is_on(seen.path, seen.device):
-            self.streams += claim.streams if lives else 0
-            self.last = max(self.last, claim.id)
+            self["streams"] = self.streams + (claim.streams if lives else 0)
+            self["last"] = max(self.last, claim.id)
         if claim.is_on(seen.path, seen.file_system):
-            self.reserved += max(0, claim.bytes - seen.held.get(claim.path, 0))
+            self["reserved"] = self.reserved + max(0, claim.bytes - seen.held.get(claim.path, 0))
 
     def remove(self, claim: Claim) -> None:
         """Count its stream no more."""
-        self.streams -= claim.streams * claim.is_on(self.directory.path, self.directory.device)
+        if claim.is_on(self.directory.path, self.directory.device):
+            self["streams"] = self.streams - claim.streams
 
 
 def check(requirements: Sequence[Requirement]) -> None:
@@ -136,8 +136,7 @@ def choose(
     row = lib.ses_core_choose(query, verdicts)
     lib.ses_core_predict_all(query, offers)
     judged = [
-        replace(
-            entry,
+        entry.but(
             reason=_reason(verdict, entry, requirements, size),
             read=None if entry.rate is None else _known(offer.read),
             write=None if entry.rate is None else _known(offer.write),

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ses_client.devices import name_of, server_of
 from ses_client.errors import NotFoundError, UsageError
-from ses_client.unions import file_system_at, parse_mounts
+from ses_client.mounts import file_system_at, parse_mounts
 
 from ses.literal import PREFIXES, element, literal
 from ses.place.directories import look_at

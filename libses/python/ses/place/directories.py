@@ -17,12 +17,13 @@ import warnings
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ses_client.devices import device_of, file_system_of
-from ses_client.unions import Mount, mount_of, parse_mounts
+from ses_client.messages.message import Message
+from ses_client.mounts import Mount, mount_of, parse_mounts
 
 PATIENCE = 2.0  # seconds
 _SOON = 0.05  # seconds until the rest is looked at all at once
@@ -33,8 +34,7 @@ _one_at_a_time = allocate_lock()
 _left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(Message):
     """A directory as it was given, and what was seen.  ``reason`` says why it is left out, if it is.
 
     ``path`` has no links in it, ``identity`` tells the directory from others, and ``mount`` is the number of
@@ -50,7 +50,7 @@ class Directory:
     device: str = ""
     size: int = 0
     free: int = 0
-    held: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, int] = MappingProxyType({})
     mount: str = ""
     read_only: bool = False
 

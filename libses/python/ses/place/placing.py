@@ -17,9 +17,9 @@ from ses.place.claims import Claim, Holder
 from ses.place.decision import need_core
 from ses.place.directories import end_lookers, look_at
 from ses.place.ledger import Ledger, opened
-from ses.place.request import NothingFitsError, Placement, Request, again
+from ses.place.request import NothingFitsError, Placement, Request, again, request_of
 
-__all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again"]
+__all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again", "request_of"]
 
 
 def place(request: Request, file: Path | None = None) -> Placement:
@@ -27,7 +27,6 @@ def place(request: Request, file: Path | None = None) -> Placement:
 
     Raises NothingFitsError, UsageError, or SesError where the ledger cannot be used.
     """
-    request.check()
     need_core()
     with opened(file) as ledger:
         return Chooser(ledger, request.among, keeps_why=True).place(request)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ses_client.errors import SesError, UsageError
+from ses_client.messages.message import Message
 from ses_client.messages.requirements import Requirement
 
 from ses.place.claims import Claim, Holder, of_process
@@ -23,44 +24,49 @@ class NothingFitsError(SesError):
     """Every directory is left out; the text names each with its reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Message):
     """What is asked for: directories as they were given, needs, bytes, and what the claim lasts as long as.
 
     ``mkdir`` names a directory to make, whose X at the end become letters; ``rates`` are bytes per second.
     ``after`` is a claim that goes on in the directory to be chosen, on another file system.
-    ``user`` is whose claim it is: root claims for others.
+    ``user`` is whose claim it is: root claims for others.  ``asked`` is what goes into the claim to be asked
+    for again, as JSON.
     """
 
     among: Sequence[str]
     holder: Holder
-    requirements: Sequence[Requirement] = ()
+    requirements: Sequence[Requirement]
     size: int | None = None
     mkdir: str | None = None
-    rates: Mapping[str, float] | None = None
+    rates: Mapping[str, float]
     after: Claim | None = None
-    user: int = field(default_factory=os.geteuid)
+    user: int
+    asked: str
 
-    def text(self, chosen: str = "", seen: Sequence[Candidate] | None = None) -> str:
-        """Return what is asked for beside size, holder and name, as JSON; and what was seen, where given."""
-        asked = {
-            "among": [_whole(name) for name in self.among],
-            "needs": [written(requirement) for requirement in self.requirements],
-            "rates": {_whole(name): rate for name, rate in (self.rates or {}).items()},
-        }
-        why = {} if seen is None else {"chosen": chosen, "why": [entry.as_json() for entry in seen]}
-        return json.dumps(asked | why)
 
-    def check(self) -> None:
-        """Raise UsageError for what makes no sense."""
-        check(self.requirements)
-        if not 0 < len(self.among) <= _MAX_DIRECTORIES:
-            raise UsageError(f"Name 1 to {_MAX_DIRECTORIES} directories.")
-        if "" in self.among:
-            raise UsageError("An empty text is no name of a directory.")
-        if unknown := set(self.rates or ()) - set(self.among):
-            raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
-        check_name(self.mkdir)
+def request_of(
+    among: Sequence[str],
+    holder: Holder,
+    requirements: Sequence[Requirement] = (),
+    rates: Mapping[str, float] | None = None,
+    **more: Any,
+) -> Request:
+    """Return a request; ``more`` are other members of it.  Raises UsageError for what makes no sense."""
+    check(requirements)
+    if not 0 < len(among) <= _MAX_DIRECTORIES:
+        raise UsageError(f"Name 1 to {_MAX_DIRECTORIES} directories.")
+    if "" in among:
+        raise UsageError("An empty text is no name of a directory.")
+    if unknown := set(rates or ()) - set(among):
+        raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
+    asked = {
+        "among": [_whole(name) for name in among],
+        "needs": [written(requirement) for requirement in requirements],
+        "rates": {_whole(name): rate for name, rate in (rates or {}).items()},
+    }
+    check_name(more.get("mkdir"))
+    members: dict[str, Any] = {"user": os.geteuid(), "asked": json.dumps(asked), **more}
+    return Request(among=among, holder=holder, requirements=requirements, rates=rates or {}, **members)
 
 
 def check_name(name: str | None) -> None:
@@ -88,25 +94,22 @@ def again(claim: Claim, size: int | None, holder: Holder | None) -> Request:
         asked = json.loads(claim.asked)
         if not all(type(entry) is str and entry.startswith("/") for entry in asked["among"]):
             raise ValueError("a directory has no absolute path")
-        request = Request(
+        return request_of(
             asked["among"],
             holder or of_process(claim),
             requirements_in(asked["needs"]),
-            claim.size if size is None else size,
-            claim.label,
             {str(name): float(rate) for name, rate in asked["rates"].items()},
-            claim,
+            size=claim.size if size is None else size,
+            mkdir=claim.label,
+            after=claim,
         )
-        request.check()
     except (ValueError, TypeError, KeyError, AttributeError, UsageError) as error:
         raise SesError(
             f"What was asked for claim {claim.id} cannot be read ({error}).", "Name directories by --among."
         ) from error
-    return request
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Message):
     """The directory that was chosen, its claim, and what was seen of each."""
 
     claim: Claim

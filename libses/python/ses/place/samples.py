@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ses_client.devices import MOUNTSTATS, NFS, SYS, parse_mountstats
 from ses_client.messages.message import Message
-from ses_client.unions import parse_mounts
+from ses_client.mounts import parse_mounts
 
 SHORTEST, LONGEST = 0.1, 5.0  # seconds between two looks: less is chance, more is of another time
 _PAUSE = 0.12

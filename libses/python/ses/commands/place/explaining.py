@@ -48,8 +48,7 @@ def _claims() -> list[Claim]:
 
 
 def _explain_claim(claim: Claim, *, as_json: bool, out: Console) -> None:
-    asked = json.loads(claim.asked)
-    seen = {"asked": asked["needs"], "chosen": asked["chosen"], "why": asked["why"]} if "why" in asked else {}
+    seen = {"asked": json.loads(claim.asked)["needs"], **json.loads(claim.why)} if claim.why else {}
     holds = held_in(claim.path) if claim.own_directory else None
     if as_json:
         print_json({"claim": claim_json(claim), "written": holds, **seen})
