@@ -19,7 +19,6 @@ from ses_service.ledger.places import RENEW_WITHIN, has_own_directory
 from ses_service.model.entities import with_home_vo
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import Principal, Role
-from ses_service.state.asked import Asked
 from ses_service.state.place_access import NothingFitsError, entered
 from ses_service.store.errors import DatabaseError
 
@@ -56,16 +55,8 @@ def _given(now: Runtime, who: Principal, body: PlaceRequest) -> Placement:
     environment = now.state.environment
     place = _of_a_peer(now, who, body.place_id)
     if place is None:
-        asked = Asked(
-            subject=body.subject.to_model(),
-            explicit=tuple(requirement.to_model() for requirement in body.requirements),
-            storage_system=body.storage_system,
-            exclude=frozenset(body.exclude),
-            expected_bytes=body.expected_bytes,
-            limit=0,
-            profile=find_profile(body.profile, now.state.sets),
-            is_place=True,
-        )
+        profile = find_profile(body.profile, now.state.sets)
+        asked = body.asked(profile, exclude=frozenset(body.exclude), limit=0, is_place=True)
         subject = with_home_vo(asked.subject, environment.home_vo)
         about = body.to_model(now.state.now())
         enter = entered(about, subject, OF_DIRECTORIES, now.state.policies.places_of_user)
