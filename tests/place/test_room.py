@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ses.place import chooser, placing
+from ses.place import directories, placing
 from ses.place.directories import Directory
 from ses.place.placing import NothingFitsError, request_of
 
@@ -34,7 +34,7 @@ def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[i
         for half in ("ab" if shared else "a")
     ]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chooser, "look_at", lambda *_: places)
+        patch.setattr(directories, "look_at", lambda *_: places)
         claimed = dict.fromkeys((place.file_system for place in places), 0)
         for size in sizes:
             request = request_of(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ses.place.claims import Claim, boot
 from ses.place.decision import Candidate, choose, core
-from ses.place.directories import Directory, end_lookers, identity_of, look_at
+from ses.place.directories import Directory, Looks, end_lookers, identity_of
 from ses.place.ledger import Ledger
 from ses.place.request import NothingFitsError, Placement, Request, nothing_fits, random_name
 from ses.place.samples import Sample, clock, measure
@@ -35,7 +35,7 @@ class Chooser:
     def __init__(self, ledger: Ledger, among: Sequence[str], *, keeps_why: bool = False) -> None:
         self._ledger = ledger
         self._keeps_why = keeps_why
-        self._among = list(dict.fromkeys(among))
+        self._looks = Looks(among)
         self._until = 0.0  # of the monotonic clock
         self._candidates: list[Candidate] = []
         self._left_out: list[Candidate] = []
@@ -115,7 +115,7 @@ class Chooser:
 
     def _look(self, rates: Mapping[str, float]) -> None:
         claims = self._ledger.claims()
-        seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], core)
+        seen = self._looks.now([claim.path for claim in claims if claim.own_directory], core)
         self._held = {path: held for entry in seen for path, held in entry.held.items()}
         self._measured = False
         self._left_out = [Candidate(directory=entry, reason=entry.reason) for entry in seen if entry.reason]

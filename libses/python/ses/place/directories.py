@@ -25,7 +25,10 @@ from ses_client.devices import device_of, file_system_of
 from ses_client.messages.message import Message
 from ses_client.mounts import Mount, mount_of, parse_mounts
 
-PATIENCE = 2.0  # seconds
+PATIENCE, _LEFT_OUT = (
+    2.0,
+    30.0,
+)  # seconds until a directory counts as hanging, and until it is looked at again
 _SOON = 0.05  # seconds until the rest is looked at all at once
 _STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
@@ -53,6 +56,27 @@ class Directory(Message):
     held: Mapping[str, int] = MappingProxyType({})
     mount: str = ""
     read_only: bool = False
+
+
+class Looks:
+    """Looks at directories, again and again: seldom at one that hangs, else after ``fresh`` seconds."""
+
+    def __init__(self, given: Sequence[str], fresh: float = 0.0) -> None:
+        self._fresh = fresh
+        self._due = dict.fromkeys(given, 0.0)
+        self._seen: dict[str, Directory] = {}
+
+    def now(
+        self, claimed: Sequence[str] = (), meanwhile: Callable[[], object] = lambda: None
+    ) -> list[Directory]:
+        """Return what each directory is like, as :func:`look_at` does, or what it was like."""
+        began = time.monotonic()
+        due = [entry for entry, at in self._due.items() if at <= began]
+        for seen in look_at(due, claimed, meanwhile) if due else ():
+            hangs = not seen.path and time.monotonic() - began >= PATIENCE
+            self._due[seen.given] = time.monotonic() + (_LEFT_OUT if hangs else self._fresh)
+            self._seen[seen.given] = seen
+        return [self._seen[entry] for entry in self._due]
 
 
 def look_at(
