@@ -82,12 +82,13 @@ class Chooser:
                 room = None if label is None else self._ledger.room(request.user, label)
                 row, judged = choose(usable, request.requirements, request.size, room)
                 seen = [*judged, *self._left_out, *refused.values()]
-                if row is None:
-                    raise nothing_fits(seen)
-                chosen = usable[row].directory
-                claim = self._claim(chosen, request, room, seen)
-                if request.after:
-                    self._leave(request.after)
+                if row is not None:
+                    chosen = usable[row].directory
+                    claim = self._claim(chosen, request, room, seen)
+                    if request.after:
+                        self._leave(request.after)
+            if row is None:
+                raise nothing_fits(seen)
             try:
                 _make(claim, chosen)
             except OSError as error:
