@@ -73,6 +73,8 @@ def test_a_torn_file_is_named_and_left_as_it_is(ses: Ses, made: Path, tmp_path: 
         "UPDATE claim SET text = json_set(text, '$.until', 9e999)",
         "UPDATE claim SET text = json_set(text, '$.job', '1 --all')",
         "UPDATE claim SET text = json_set(text, '$.pid', 1.5)",
+        f"UPDATE claim SET text = json_set(text, '$.bytes', json('1{'0' * 400}'))",
+        f"UPDATE claim SET text = '{'[' * 100_000}'",
     ],
 )
 def test_what_ses_place_does_not_write_is_refused(

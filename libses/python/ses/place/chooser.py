@@ -63,7 +63,7 @@ class Chooser:
         """End a claim; nothing where it is gone.  The next look shows how much was written."""
         with self._step():
             if claim.own_directory:
-                self._ledger.change(claim.but(until=0.0, pid=None, job=None))
+                self._ledger.change(claim, until=0.0, pid=None, job=None)
             else:
                 self._ledger.remove(claim)
             if self._living.pop(claim.id, None):
@@ -165,7 +165,7 @@ class Chooser:
     def _leave(self, claim: Claim) -> None:
         """Have a claim stand for what was written, as far as that is known."""
         written = self._held.get(claim.path, claim.bytes) if claim.own_directory else claim.bytes
-        self._ledger.change(claim.but(bytes=written, streams=0))
+        self._ledger.change(claim, bytes=written, streams=0)
         self._version = -1
 
     def _claim(

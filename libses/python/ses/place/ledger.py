@@ -31,6 +31,7 @@ _PATIENCE = 10.0  # seconds while others write
 _MAX_CLAIMS = 10_000
 _KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
 _END = 1e11  # seconds since the epoch; no claim is made later
+_LARGEST = 2**62  # of any number
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
@@ -161,9 +162,10 @@ class Ledger:
         """Forget a claim."""
         self._connection.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
 
-    def change(self, claim: Claim) -> None:
+    def change(self, claim: Claim, **values: float | None) -> None:
         """Write down what a claim stands for by now, and until when."""
-        self._connection.execute("UPDATE claim SET text = ? WHERE id = ?", (json.dumps(claim), claim.id))
+        change = "UPDATE claim SET text = json_patch(text, ?) WHERE id = ?"
+        self._connection.execute(change, (json.dumps(values), claim.id))
 
     def learn(self, user: int, label: str, size: int) -> None:
         """Note how much was written into a directory of this label in the end."""
@@ -191,9 +193,13 @@ class Ledger:
 
     def _read(self, kind: type[M], text: str) -> M:
         try:
-            return kind.of(json.loads(text))
-        except (ValueError, TypeError, KeyError) as error:
-            raise self._damaged(f"it has what ses place does not write: {error}") from error
+            read = kind.of(json.loads(text))
+            if all(abs(number) < _LARGEST for number in read.values() if isinstance(number, int)):
+                return read
+            why: object = "a number is too large"
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            why = error
+        raise self._damaged(f"it has what ses place does not write: {why}")
 
     def _damaged(self, why: str) -> SesError:
         return _damage(self.file, why)
