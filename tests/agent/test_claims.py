@@ -20,6 +20,7 @@ from program_side import CURRENT_WRITE, Requirement
 from running_agent import Agent
 
 KEPT_EPOCHS = 64  # of a table, by the agent
+AWAKE = 0.02  # seconds for which the agent looks by itself after a claim, at least
 RESTS = 2.5  # seconds in which nothing moved in a file that may be no stream any more
 
 _ONE_USER = """
@@ -93,6 +94,26 @@ def test_claim_is_shown_to_everybody_before_the_file_is_there(claims: Claims) ->
     wait_until(lambda: claims.table.system()["streams"] == 1, "it is one of this node's")
     claims.complete(claim, NOT_CREATED)
     wait_until(lambda: claims.table.system()["streams"] == 0, "none of them is left")
+
+
+def test_agent_awake_for_one_claim_is_woken_by_the_next(claims: Claims) -> None:
+    """Programs of other users see a claim only after the agent has looked at it."""
+
+    times = 0
+
+    def was_often_woken() -> bool:
+        nonlocal times
+        claim = claims.choose()
+        made, woken_again = time.monotonic(), False
+        while not woken_again and time.monotonic() - made < AWAKE / 2:
+            is_counted = claims.open_claims()[claim.row] == 0
+            woken_again = is_counted and claims.table.get32(Table.ASLEEP) == 1
+        claims.complete(claim, NOT_CREATED)
+        wait_until(lambda: claims.table.system()["streams"] == 0, "it is counted off")
+        times += woken_again
+        return times == 10
+
+    wait_until(was_often_woken, "the agent is awake and lets itself be woken")
 
 
 def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ses.demo.faults import DemoError
@@ -40,8 +41,8 @@ POLICY = "pfrd"
 _MIB = 1 << 20
 _USERS = 8
 _LATER = 120.0  # seconds for the last files to end
-_START_SECONDS = 6  # in which all users' containers start: everybody begins at the same moment
-_PAUSE = 4.0  # seconds between two files of a user at most
+_START_SECONDS = 6  # in which all users' containers start
+_PAUSE = 4.0  # seconds at most before each file of a user
 _PODMAN = ("podman", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "none",
            "--runtime", "runc")  # fmt: skip
 _EXPORTABLE = "noforget,inodecalc=path-hash"  # so that an NFS server finds files again
@@ -75,9 +76,9 @@ class Plan:
         return Shape(capacity=_USERS * self.megabytes + 400, threads=self.threads, options=_EXPORTABLE)
 
     def arms(self) -> list[tuple[str, str]]:
-        """Return who writes, and how their files are placed."""
-        arms = [("daemon", LIBRARY)]
-        return arms + [(client, arm) for client in self.clients for arm in (PLAIN, STEERED)]
+        """Return who writes, and how their files are placed; the library's gain is that of the node."""
+        compared = {(client, arm): None for client in self.clients for arm in (PLAIN, STEERED)}
+        return list({("daemon", LIBRARY): None, ("daemon", PLAIN): None} | compared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +127,15 @@ def measure(
             stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
             background.prepare([branch.directory for branch in stand.storage.branches], 64)
             (stand.work / "source").write_bytes(bytes(plan.megabytes * _MIB))
-            server = undo.enter_context(_nfs_server(stand)) if "nfs" in plan.clients else ""
+            state = undo.enter_context(TemporaryDirectory(prefix="ses-podman-", dir="/run"))  # a short name
+            through = {"container": state}
+            if "nfs" in plan.clients:
+                through["nfs"] = undo.enter_context(_nfs_server(stand))
             for number in range(1, plan.rounds + 1):
                 for client, how in chance.sample(plan.arms(), len(plan.arms())):
                     progress(f"round {number} of {plan.rounds}: {client}, {how}")
-                    played.append(_play(plan, stand, number, client, how, stand.environment(arm), server))
+                    library, via = stand.environment(arm), through.get(client, "")
+                    played.append(_play(plan, stand, number, client, how, library, via))
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
@@ -138,7 +143,7 @@ def measure(
 
 
 def _play(
-    plan: Plan, stand: Stand, number: int, client: str, how: str, library: dict[str, str], server: str
+    plan: Plan, stand: Stand, number: int, client: str, how: str, library: dict[str, str], via: str
 ) -> Round:
     stand.wait_idle()
     stand.place_by(POLICY)
@@ -153,7 +158,7 @@ def _play(
         for user in range(_USERS):
             home = stand.home("steer", user)
             names = f"{home}/{number}-{client}-{how}"  # a name that was there, an NFS server may remember
-            argv = _writer(plan, stand, client, names, begin, server, 1000 * (8 * number + user))
+            argv = _writer(plan, stand, client, names, begin, via, 1000 * (8 * number + user))
             of = user if client == "daemon" else -FIRST_USER  # Podman and the NFS client begin as root
             programs.start(argv, of, library if how == LIBRARY else {}, stand.work)
         programs.wait(_START_SECONDS + plan.seconds + _LATER)
@@ -162,23 +167,24 @@ def _play(
     return Round(number, client, how, len(took), fmean(took), busy)
 
 
-def _writer(
-    plan: Plan, stand: Stand, client: str, names: str, begin: int, server: str, seed: int
-) -> list[str]:
-    """Return a shell that writes files from ``begin`` on, and says so of each on standard error."""
+def _writer(plan: Plan, stand: Stand, client: str, names: str, begin: int, via: str, seed: int) -> list[str]:
+    """Return a shell that writes files from ``begin`` on, and says so of each on standard error.
+
+    ``via``: what the command of an NFS client begins with, or where Podman keeps its state.
+    """
     place = f"{'/union' if client == 'container' else stand.storage.union}/{names}-$n"
     write = f"dd if=/dev/zero of={place} bs=1M count={plan.megabytes} conv=fsync 2>/dev/null"
     remove = f"rm {place}"
     if (
         client == "nfs"
     ):  # the server keeps what it has open, and so its room, as it is removed past the server
-        write = f"{server} {stand.work}/source nfs://127.0.0.1{place} >/dev/null"
+        write = f"{via} {stand.work}/source nfs://127.0.0.1{place} >/dev/null"
         remove = f": >{place}; touch -d @1 {place}; rm {place}"
+    pause = f"sleep $(awk 'BEGIN {{ srand('$(({seed} + n))'); print {_PAUSE} * rand() }}')"
     loop = (
-        "at() { cut -d' ' -f1 /proc/uptime; }; before() { [ $(cut -d. -f1 /proc/uptime) -lt $1 ]; }; n=0; "
-        f"while before {begin}; do sleep 0.1; done; while before {begin + plan.seconds}; do n=$((n+1)); "
-        f"a=$(at); {write} || exit 1; echo written $a $(at) >&2; {remove}; "
-        f"sleep $(awk 'BEGIN {{ srand('$(({seed} + n))'); print {_PAUSE} * rand() }}'); done"
+        "at() { cut -d' ' -f1 /proc/uptime; }; before() { [ $(cut -d. -f1 /proc/uptime) -lt $1 ]; }; n=1; "
+        f"while before {begin}; do sleep 0.1; done; while {pause}; before {begin + plan.seconds}; do "
+        f"a=$(at); {write} || exit 1; echo written $a $(at) >&2; {remove}; n=$((n+1)); done"
     )
     if client != "container":
         return ["sh", "-c", loop]
@@ -193,7 +199,7 @@ def _writer(
         for name in ("sh", "dd", "rm", "cut", "awk", "sleep"):
             (root / "bin" / name).symlink_to("busybox")
     return [
-        *_PODMAN, "--root", f"{stand.work}/podman", "--runroot", f"{stand.work}/podman-run", "run", "--rm",
+        *_PODMAN, "--root", f"{stand.work}/podman", "--runroot", via, "run", "--rm",
         "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000",
         "-v", f"{stand.storage.union}:/union", "--rootfs", str(root), "/bin/sh", "-c", loop,
     ]  # fmt: skip

@@ -16,7 +16,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBusyTick{5};
 constexpr milliseconds kUnfinishedTick{20};
-constexpr milliseconds kBusyFor{20};              // after the last claim
+constexpr milliseconds kBusyFor{20}; // after the last claim
+constexpr int kRings = 16;           // looks in a row that claims wake, and then one each tick
 constexpr std::chrono::seconds kUnfinishedFor{5}; // a create takes no longer, as a rule
 constexpr milliseconds kBeatEvery{500};
 constexpr milliseconds kReviewEvery{1000};
@@ -319,14 +320,19 @@ void ClaimsManager::tick(Time now) {
   }
   if (look(now)) {
     busy_until_ = now + kBusyFor;
+    rings_until_ = std::max(rings_until_, now - kRings * kBusyTick) + kBusyTick;
   }
   if (parts_.polls) {
     due_ = now;
     return;
   }
   if (now < busy_until_) {
-    parts_.doorbell.disarm();
     due_ = now + kBusyTick;
+    if (rings_until_ > now) {
+      parts_.doorbell.disarm();
+    } else if (!parts_.doorbell.is_armed()) {
+      parts_.doorbell.arm();
+    }
     return;
   }
   if (!parts_.doorbell.is_armed()) {

@@ -53,7 +53,7 @@ PROGRAMS = {
 FURTHER = {
     "count": ("grep", "-c", "w00001", "{}"),
     "cut": ("cut", "-d ", "-f1-6", "{}"),
-    "digest": ("sha256sum", "{}"),
+    "digest": ("sh", "-c", "sha256sum <$0", "{}"),
     "gzip": ("sh", "-c", "gzip -1 <$0", "{}"),
     "cat": ("cat", "{}"),
     "tail": ("sh", "-c", "tail -n +2 $0 | tail -n 100", "{}"),
