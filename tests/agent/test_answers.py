@@ -118,10 +118,7 @@ def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
     assert {
         (requirement["kind"], requirement["bound"], requirement["level"])
         for requirement in decision["requirements"]
-    } == {
-        ("current-write-rate", 30e6, "explicit"),
-        ("current-read-rate", 10e6, "user"),
-    }
+    } == {("current-write-rate", 30e6, "explicit"), ("current-read-rate", 10e6, "user")}
     assert decision["user_needs"] == "g1"
 
 

@@ -238,10 +238,7 @@ def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "checks",
-    ["address,undefined", pytest.param("thread", marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize("checks", ["address,undefined", pytest.param("thread", marks=pytest.mark.long)])
 def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path, checks: str) -> None:
     subprocess.run(
         ["gcc", "-std=gnu11", f"-fsanitize={checks}", "-c", *STATE.glob("*.c")], cwd=tmp_path, check=True

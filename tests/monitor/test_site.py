@@ -85,10 +85,7 @@ def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
     ("text", "fault"),
     [
         ("this is no Turtle", "line 1: not Turtle: "),
-        (
-            PREFIX + f":a qsm:name {'( ' * 2000}{') ' * 2000}.",
-            "lists or blank nodes stand too deep",
-        ),
+        (PREFIX + f":a qsm:name {'( ' * 2000}{') ' * 2000}.", "lists or blank nodes stand too deep"),
         (
             PREFIX + ':f qsm:name "fs" ; qsm:observedAt "n1" .\n'
             ':o a qsm:ObjectStorageTarget ; qsm:name "o" ; qsm:elementOf :f ; qsm:target "flash" .\n',

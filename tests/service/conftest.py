@@ -325,8 +325,7 @@ class Service:
         ids = new_ids(count)
         elements = [one.id for one in self.knowledge.site.elements] if element is None else [element]
         told = self.post(
-            f"/v1/nodes/{node}/announcements",
-            announcement(ids, elements, placed_at=self.clock(), **more),
+            f"/v1/nodes/{node}/announcements", announcement(ids, elements, placed_at=self.clock(), **more)
         )
         assert told.status_code == 200, told.get_json()
         assert told.get_json()["refused"] == []

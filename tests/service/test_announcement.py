@@ -6,12 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ses_service.ledger.announcement import (
-    Announcement,
-    Taken,
-    silence_for,
-    take,
-)
+from ses_service.ledger.announcement import Announcement, Taken, silence_for, take
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.node_decisions import (
     Considered,
@@ -307,10 +302,7 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     assert (found.rank, found.batch_number, found.batch_size) == (2, 2, 5)
     assert [
         (candidate.element.id, candidate.rank, candidate.basis.value) for candidate in found.candidates
-    ] == [
-        ("u/b", 1, "monitor+ledger"),
-        ("u/a", 2, "static"),
-    ]
+    ] == [("u/b", 1, "monitor+ledger"), ("u/a", 2, "static")]
     assert [(one.value, one.shortfall) for one in found.candidates[1].predicted] == [(50e6, 0.5)]
     assert [(one.value, one.shortfall) for one in found.predicted] == [(25e6, 0.75)]
     assert [(one.reason.value, one.detail) for one in found.refused] == [

@@ -41,10 +41,7 @@ def test_each_application_with_requirements_has_an_entry_beside_the_users_own() 
     assert [
         (requirement["kind"], requirement["level"], requirement["level_name"])
         for requirement in answer["sort"]["requirements"]
-    ] == [
-        ("current-read-rate", "application", "alice:sort"),
-        ("current-write-rate", "user", "alice"),
-    ]
+    ] == [("current-read-rate", "application", "alice:sort"), ("current-write-rate", "user", "alice")]
 
 
 def test_a_vos_requirements_apply_to_its_members() -> None:
