@@ -42,9 +42,9 @@ def test_a_file_that_is_no_ledger_is_named_and_left_as_it_is(
 ) -> None:
     made.write_bytes(content)
     for command in (("place", "--among", tmp_path), ("places",), ("release", "1")):
-        told = ses(*command, code=1)
-        assert str(made) in told
-        assert "left as it is" in told or "left as it was" in told
+        answer = ses(*command, code=1)
+        assert str(made) in answer
+        assert "left as it is" in answer or "left as it was" in answer
     assert made.read_bytes() == content
 
 
@@ -82,8 +82,8 @@ def test_what_ses_place_does_not_write_is_refused(
 ) -> None:
     spoil(made, statement)
     before = made.read_bytes()
-    told = ses("place", "--among", tmp_path, code=1)
-    assert f"{made} is no ledger of ses place, or is damaged" in told
+    answer = ses("place", "--among", tmp_path, code=1)
+    assert f"{made} is no ledger of ses place, or is damaged" in answer
     assert made.read_bytes() == before
 
 
@@ -99,9 +99,9 @@ def test_a_failure_of_power_leaves_it_whole(made: Path) -> None:
 
 def test_names_in_it_steer_no_terminal(ses: Ses, made: Path) -> None:
     ses.change_claims(path="'/a' || char(27) || '[2J'")
-    told = ses("places")
-    assert "\x1b" not in told
-    assert "\\x1b[2J" in told
+    answer = ses("places")
+    assert "\x1b" not in answer
+    assert "\\x1b[2J" in answer
 
 
 def test_one_that_others_write_for_long_is_told(
@@ -133,8 +133,8 @@ def test_a_link_in_its_place_is_not_followed(ses: Ses, made: Path, tmp_path: Pat
 def test_no_ledger_is_kept_where_anybody_may_write(ses: Ses, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o1777)
-    told = ses("place", "--among", tmp_path, "--ledger", tmp_path / "open" / "ledger", code=2)
-    assert "Anybody may write" in told
+    answer = ses("place", "--among", tmp_path, "--ledger", tmp_path / "open" / "ledger", code=2)
+    assert "Anybody may write" in answer
 
 
 @pytest.fixture
