@@ -12,7 +12,7 @@ from claims_program import NOT_CREATED, Claims, attached
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from ses_client.unions import file_system_at
+from ses_client.mounts import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
 KEPT_FOR = 64e6
