@@ -1,13 +1,18 @@
 """What a file costs one service, and two that share a PostgreSQL database.
 
-Nodes announce files, half of the nodes to each of two services, or all to one: twenty that were created and
-the end of the twenty before.  Counted is the processor time of the services and of the database for the
-beginning and end of a file.  A file may cost two services together 1.18 times as much as
-one: then two carry 1.7 times as many.  After that: how soon a file announced to one counts at the other
-(median and worst), and how long a node waits at most for an answer when its service is killed and it asks the
-other.  Services and PostgreSQL are the real ones.  No number makes this fail.
+Nodes announce files as agents do, half of the nodes to each of two services, or all to one: twenty that were
+created and the end of the twenty before, and they receive what changed in their table.  An agent announces
+every 50 ms while files are created: twenty is a node that creates 400 a second (``--files`` sets another
+number).  Counted is the processor time of the services and of the database for the beginning and end of a
+file.  At a low rate the processors sleep, or do something else, between two announcements, and most of that
+time is waiting for memory; at a high one it is the work itself.
 
-    .venv/bin/python benchmarks/several_services.py [--rate 1000] [--seconds 10] [--rounds 3]
+A file may cost two services together 1.18 times as much as one: then two carry 1.7 times as many.  After
+that: how soon a file announced to one counts at the other (median and worst), and how long a node waits at
+most for an answer when its service is killed and it asks the other.  Services and PostgreSQL are the real
+ones.  No number makes this fail.
+
+    .venv/bin/python benchmarks/several_services.py [--rate 1000] [--files 20] [--seconds 10] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -32,40 +37,53 @@ from ses_benchmarks.announcements import decided, ended, opened
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.processes import Usage, children
 
-NODES, FILES = 40, 20
+NODES = 40
+SYSTEM = "union"
 ELEMENTS = ("union/b1", "union/b2", "union/b3")
 SETTLE = 2.0
 
 
 class Node:
-    """A node whose programs create files and close them."""
+    """A node whose programs create files and close them, so many before each announcement."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, files: int = 20) -> None:
         self.name = f"n{number}"
+        self.files = files
         self.service: Running
         self._announcements = 0
         self._open: list[str] = []
+        self._generations: dict[str, str] = {}
+        self._table: dict[str, object] = {"system": SYSTEM, "revision": "", "version": 0}
 
     def announce(self) -> float:
         """Announce; return for how many seconds the answer was waited."""
         self._announcements += 1
-        placement_ids = [secrets.token_hex(8) for _ in range(FILES)]
+        placement_ids = [secrets.token_hex(8) for _ in range(self.files)]
         message = {
             "incarnation": f"{int(self.name[1:]) + 1:016x}",
             "number": self._announcements,
             "opened": [
-                opened(placement_id, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
+                opened(placement_id, ELEMENTS[number % len(ELEMENTS)], "alice", self.files)
                 for number, placement_id in enumerate(placement_ids)
             ],
             "ended": ended(self._open),
-            "decisions": decided("union", ELEMENTS),
+            "decisions": decided(SYSTEM, ELEMENTS),
+            "users": ["alice"],
+            "generations": self._generations,
+            "tables": [self._table],
+            "busy": True,
             "in_use": True,
         }
         self._open = placement_ids
         began = time.monotonic()
-        status, _ = self.service.call("POST", f"/v1/nodes/{self.name}/announcements", message)
+        status, answer = self.service.call("POST", f"/v1/nodes/{self.name}/announcements", message)
+        waited = time.monotonic() - began
         assert status == 200
-        return time.monotonic() - began
+        for needs in answer["needs"]:
+            self._generations[needs["user"]] = needs["generation"]
+        for table in answer["tables"]:
+            self._table = {name: table[name] for name in self._table}
+        return waited
 
 
 @contextmanager
@@ -94,13 +112,13 @@ def used(running: list[Running], postmaster: int) -> tuple[float, float]:
 
 
 def cost(
-    running: list[Running], postmaster: int, rate: float, seconds: float
+    running: list[Running], postmaster: int, rate: float, seconds: float, files: int
 ) -> tuple[list[float], list[float]]:
     """Microseconds of services and database for a file, and a second at rest.
 
     The load is spread over the services.  What they take at rest is not counted for the files.
     """
-    nodes = [Node(number) for number in range(NODES)]
+    nodes = [Node(number, files) for number in range(NODES)]
     for number, node in enumerate(nodes):
         node.service = running[number % len(running)]
         node.announce()
@@ -110,14 +128,14 @@ def cost(
     begun, sent = time.monotonic(), 0
     before = used(running, postmaster)
     rest = [1e6 * (late - early) / (begun - resting) for early, late in zip(earlier, before, strict=True)]
-    while sent * FILES < rate * seconds:
-        time.sleep(max(0.0, begun + sent * FILES / rate - time.monotonic()))
+    while sent * files < rate * seconds:
+        time.sleep(max(0.0, begun + sent * files / rate - time.monotonic()))
         nodes[sent % NODES].announce()
         sent += 1
     time.sleep(SETTLE)
     after, took = used(running, postmaster), time.monotonic() - begun
     return [
-        (1e6 * (late - early) - idle * took) / (sent * FILES)
+        (1e6 * (late - early) - idle * took) / (sent * files)
         for early, late, idle in zip(before, after, rest, strict=True)
     ], rest
 
@@ -137,7 +155,7 @@ def ages(running: list[Running], times: int) -> list[float]:
         before, node._open = carried(running[1]), []
         node.announce()
         begun = time.monotonic()
-        wait_until(lambda before=before: carried(running[1]) >= before + FILES)
+        wait_until(lambda before=before: carried(running[1]) >= before + node.files)
         waits.append(time.monotonic() - begun)
     return waits
 
@@ -165,6 +183,7 @@ def main() -> int:
     """Measure and print."""
     parser = arguments(__doc__)
     parser.add_argument("--rate", type=float, default=1000, help="files a second of all nodes together")
+    parser.add_argument("--files", type=int, default=20, help="files of an announcement")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
@@ -178,7 +197,7 @@ def main() -> int:
             of_count = {}
             for count in (1, 2):
                 with services(count, server, options) as running:
-                    cpu, rest = cost(running, postmaster, given.rate, given.seconds)
+                    cpu, rest = cost(running, postmaster, given.rate, given.seconds, given.files)
                     of_count[count] = cpu
                     print(
                         f"{count} service{'s' * (count > 1)}: us of CPU a file: services {cpu[0]:.0f}, "

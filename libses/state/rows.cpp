@@ -3,8 +3,10 @@
 
 #include "json.h"
 
+#include <array>
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
 #define ZLIB_CONST
 #include <zlib.h>
 
@@ -51,13 +53,18 @@ std::string notes_text(const Placement &placement) {
   return out += ']';
 }
 
+namespace {
+
+/* Whether a file opened, is idle, was ended by its node, or otherwise; and JSON that says so. */
+enum Notified { opened, idle, ended, lapsed, kinds };
+
 std::pair<Notified, std::string> notification_of(const Placement &placement, double now) {
   constexpr std::size_t max_elements = 2000; /* bytes of JSON */
   std::string id = '"' + text_of(placement.id) + '"';
   if (placement.ended)
-    return {may_return(placement.end_reason) ? Notified::lapsed : Notified::ended, id};
+    return {may_return(placement.end_reason) ? lapsed : ended, id};
   if (placement.idle)
-    return {Notified::idle, id};
+    return {idle, id};
   std::string elements;
   for (const auto &element : placement.elements) {
     elements += ',';
@@ -71,7 +78,51 @@ std::pair<Notified, std::string> notification_of(const Placement &placement, dou
   std::string text = '[' + id + numbers + (placement.expected_bytes ? "" : "null");
   if (elements.size() <= max_elements)
     text += elements;
-  return {Notified::opened, text += ']'};
+  return {opened, text += ']'};
+}
+
+/* What is reported of one node, in texts of a bounded size. */
+class OfNode {
+public:
+  void add(const Placement &placement, double now, std::size_t most) {
+    auto [kind, item] = notification_of(placement, now);
+    if (_size + item.size() > most)
+      close();
+    auto &list = _lists.at(kind);
+    if (!list.empty())
+      list += ',';
+    list += item;
+    _size += item.size() + 1;
+  }
+  std::vector<std::string> done() {
+    close();
+    return std::move(_texts);
+  }
+
+private:
+  std::array<std::string, kinds> _lists;
+  std::size_t _size = 0;
+  std::vector<std::string> _texts;
+
+  void close() {
+    auto &text = _texts.emplace_back();
+    for (auto &list : _lists)
+      text.append(text.empty() ? "[" : ",[").append(std::exchange(list, {})).append("]");
+    _size = 0;
+  }
+};
+
+} // namespace
+
+std::map<std::string, std::vector<std::string>>
+notified(const std::vector<PlacementPtr> &placements, double now, std::size_t most) {
+  std::map<std::string, OfNode> nodes;
+  for (const auto &placement : placements)
+    nodes[placement->subject->node.value_or("")].add(*placement, now, most);
+  std::map<std::string, std::vector<std::string>> texts;
+  for (auto &[node, reported] : nodes)
+    texts[node] = reported.done();
+  return texts;
 }
 
 namespace {

@@ -4,6 +4,8 @@
 
 #include "records.h"
 
+#include <map>
+
 namespace ses::state {
 
 /* JSON lists: of elements, of predictions, of notes. */
@@ -11,10 +13,11 @@ std::string elements_text(const Placement &placement);
 std::string predicted_text(const Placement &placement);
 std::string notes_text(const Placement &placement);
 
-/* What other services are notified of: whether it opened, is idle, was ended by its node, or
- * otherwise; and JSON that says so.  One on too many elements to be named has none. */
-enum class Notified : std::uint8_t { opened, idle, ended, lapsed };
-std::pair<Notified, std::string> notification_of(const Placement &placement, double now);
+/* What other services are notified of, by node: texts of four JSON lists, of files that opened, are
+ * idle, were ended by their node, or otherwise.  Lists of a text have about MOST bytes together.  A
+ * file on too many elements to be named has none. */
+std::map<std::string, std::vector<std::string>>
+notified(const std::vector<PlacementPtr> &placements, double now, std::size_t most);
 
 /* As zlib.decompress() takes it. */
 std::string compressed(std::string_view body);

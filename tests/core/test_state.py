@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import ses_core
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from ses_service.api.schemas.nodes import AnnouncementIn, FileEnded, FileOpened
+from ses_service.decision.rows import LOADS, PROMISES
+from ses_state import _state
 from ses_state._state import Counter, Files, decode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -282,3 +285,43 @@ def test_no_call_of_python_leaves_the_memory_it_has(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, *tests]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_loads_that_a_node_gets_are_those_that_the_core_reads() -> None:
+    draw = np.random.default_rng(1)
+    elements, rows = ses_core.table(40), draw.permutation(40)[:30]
+    for name in (*LOADS, *PROMISES):
+        elements[name] = draw.uniform(0, 10.0 ** draw.integers(-4, 13, 40))
+    elements["busy"][::3], elements["free"][::7] = np.nan, np.inf
+    elements["state"], elements["last_placed"] = draw.integers(0, 2**32, 40), draw.integers(0, 2**62, 40)
+    sampled_at, changed = draw.uniform(0, 200, 40), draw.integers(0, 10, 40)
+    sampled_at[::5] = np.nan
+    loads = json.loads(b"[%b]" % _state.loads(elements, sampled_at, changed, rows, 5, 100.0))
+    assert [place for place, *_ in loads] == np.flatnonzero(changed[rows] > 5).tolist()
+
+    def known(number: float, digits: int) -> float | None:
+        return float(np.round(np.float64(number), digits)) if np.isfinite(number) else None
+
+    for place, *numbers in loads:
+        one, sampled = elements[rows[place]], sampled_at[rows[place]]
+        assert numbers == [
+            *(known(one[name], 0 if name in ("free", "reserved") else 3) for name in LOADS),
+            known(np.maximum(0.0, 100.0 - sampled), 3),
+            *(int(one[name]) for name in ("state", "last_placed", *PROMISES)),
+        ]
+
+
+def test_a_table_takes_counts_of_its_own_length_only() -> None:
+    elements, changed = ses_core.table(4), np.zeros(4, np.int64)
+    columns = [np.arange(4.0) + 10 * number for number in range(6)]
+    _state.take_counts(elements, columns, np.array([1, 3]), changed, 7)
+    assert changed.tolist() == [0, 7, 0, 7]
+    assert elements["own"].tolist() == [0, 1, 0, 3]
+    assert elements["last_placed"].tolist() == [0, 21_000, 0, 23_000]
+    for wrong in (np.array([4]), np.array([-1])):
+        with pytest.raises(IndexError):
+            _state.take_counts(elements, columns, wrong, changed, 8)
+    with pytest.raises(ValueError, match="length of the table"):
+        _state.take_counts(elements, [column[:3] for column in columns], np.array([1]), changed, 8)
+    with pytest.raises((ValueError, TypeError)):
+        _state.take_counts(np.zeros(4), columns, np.array([1]), changed, 8)

@@ -16,12 +16,13 @@ PROGRAM = """
 from ses_listen.intake import Intake
 from ses_listen.problems import problem
 from ses_listen.server import Listener, serve
-from ses_listen.threads import respond
 
 class App:
-    intake = Intake()
-    async def __call__(self, scope, receive, send):
-        await respond(send, problem(200, "fine", "fine"))
+    intake, max_body = Intake(), 0
+    def reads(self, request):
+        return True
+    def answer(self, request, send):
+        send(problem(200, "fine", "fine"))
 
 listener = Listener("127.0.0.1:0")
 serve(App(), listener, ready=lambda: print(listener.socket.getsockname()[1], flush=True), most=8)

@@ -12,7 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from asked import answer_to, request_for
 from ses_listen import deadline
+from ses_listen.problems import Answer
 from ses_listen.threads import Threads
 from ses_listen.turns import Turns
 
@@ -153,29 +155,16 @@ class Server:
 
     async def ask(self, path: str, who: str, gone: asyncio.Event | None = None) -> int | None:
         """Return the status; ``None`` where nothing was answered."""
-        sent = await self.answer(path, who, gone)
-        return sent[0]["status"] if sent else None
+        answer = await self.answer(path, who, gone)
+        return None if answer is None else answer.status
 
-    async def answer(self, path: str, who: str, gone: asyncio.Event | None = None) -> list[Any]:
+    async def answer(self, path: str, who: str, gone: asyncio.Event | None = None) -> Answer | None:
         """Return what is sent."""
-        sent: list[Any] = []
-        messages = [{"type": "http.request", "body": b""}]
-
-        async def receive() -> Any:
-            if messages:
-                return messages.pop()
-            await (gone or asyncio.Event()).wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        scope = {
-            "type": "http", "method": "GET", "path": path, "query_string": b"", "headers": [],
-            "client": (who, 1),
-        }  # fmt: skip
-        await self.threads(scope, receive, send)
-        return sent
+        request = request_for(path, client=(who, 1))
+        waiting = None if gone is None else asyncio.ensure_future(gone.wait())
+        if waiting is not None:
+            waiting.add_done_callback(lambda _: request.hang_up())
+        return await answer_to(self.threads, request)
 
 
 def _look_without_end() -> None:
@@ -255,11 +244,12 @@ def test_a_request_that_takes_too_long_is_refused_and_holds_the_place_of_its_cal
     async def story() -> None:
         server = Server(seconds=1.0)
         asked = [asyncio.create_task(server.answer(path, "10.0.0.1")) for _ in range(2)]
-        for begin, body in await asyncio.gather(*asked):
-            assert begin["status"] == 503
-            assert (b"retry-after", b"10") in begin["headers"]
-            assert json.loads(body["body"])["type"] == "urn:qstorman:problem:took-too-long"
-            assert "Ask for less at once" in json.loads(body["body"])["detail"]
+        for answer in await asyncio.gather(*asked):
+            assert answer is not None
+            assert answer.status == 503
+            assert (b"retry-after", b"10") in answer.headers
+            assert json.loads(answer.body)["type"] == "urn:qstorman:problem:took-too-long"
+            assert "Ask for less at once" in json.loads(answer.body)["detail"]
         if path != "/work":
             third = asyncio.create_task(server.ask("/files", "10.0.0.1"))
             assert await server.ask("/files", "10.0.0.2") == 200

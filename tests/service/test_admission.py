@@ -1,4 +1,4 @@
-"""Which request is answered next: decisions, and steps of long requests."""
+"""Which request is answered next."""
 
 from __future__ import annotations
 
@@ -17,43 +17,7 @@ def passes_of_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
-def order_of(decisions: int, parts: int) -> list[str]:
-    """The order after a first decision, when the steps of long requests came before the others."""
-    order: list[str] = []
-
-    async def whole() -> None:
-        admission = Admission()
-
-        def use() -> bool:
-            order.append("decision")
-            return True
-
-        async def decide() -> None:
-            assert admission.submit(2 * decisions + 2, use)
-
-        async def go_on() -> None:
-            await admission.wait_for_step()
-            order.append("part")
-
-        others = (decide() for _ in range(decisions))
-        await asyncio.gather(decide(), *(go_on() for _ in range(parts)), *others)
-        while len(order) < 1 + decisions + parts:
-            await asyncio.sleep(0)
-
-    asyncio.run(whole())
-    return order
-
-
-def test_decisions_go_before_parts_and_parts_are_not_forgotten() -> None:
-    assert order_of(3, 1) == [*["decision"] * 4, "part"]
-    assert order_of(10, 2) == [*["decision"] * 5, "part", *["decision"] * 4, "part", *["decision"] * 2]
-
-
-def test_parts_go_on_when_nobody_else_waits() -> None:
-    assert order_of(0, 3) == ["decision", *["part"] * 3]
-
-
-def test_who_finds_the_line_full_is_refused_at_once_and_parts_do_not_fill_it() -> None:
+def test_who_finds_the_line_full_is_refused_at_once() -> None:
     used: list[int] = []
 
     def use(number: int) -> Callable[[], bool]:
@@ -62,27 +26,14 @@ def test_who_finds_the_line_full_is_refused_at_once_and_parts_do_not_fill_it() -
     async def whole() -> None:
         admission = Admission()
         assert admission.submit(1, use(1))
-        parts = [asyncio.ensure_future(admission.wait_for_step()) for _ in range(5)]
         assert admission.submit(1, use(2))
         assert used == [1], "the second waits for a pass of its own"
         assert admission.full(1)
         assert not admission.submit(1, use(3))
-        await asyncio.gather(*parts)
+        await asyncio.sleep(0)
 
     asyncio.run(whole())
     assert used == [1, 2]
-
-
-def test_who_hangs_up_gives_the_turn_to_the_next() -> None:
-    async def whole() -> None:
-        admission = Admission()
-        admission.submit(1, lambda: True)
-        gone, next_one = (asyncio.ensure_future(admission.wait_for_step()) for _ in range(2))
-        await asyncio.sleep(0)
-        gone.cancel()
-        await asyncio.wait_for(next_one, 60)
-
-    asyncio.run(whole())
 
 
 def test_who_fails_in_a_turn_takes_nobody_elses() -> None:

@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ses_listen.connection import Connection, Served
 from ses_listen.intake import Intake
+from ses_listen.threads import Threads
 from ses_service.api.operations import OPERATIONS
-from ses_service.http.connection import Connection
 from ses_service.http.edge import Edge
-from uvicorn import Config
-from uvicorn.server import ServerState
 
 BODY = b'{"subject": {"user": "alice"}}'
 ASK = b"POST /v1/selections HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -68,15 +67,12 @@ def exchange(edge: Edge, *pieces: bytes) -> Wire:
     """Send the pieces over one connection; return what came back."""
 
     async def talk() -> Wire:
-        options = {"lifespan": "off", "ws": "none", "log_config": None, "interface": "asgi3"}
-        config = Config(edge, proxy_headers=False, **options)
-        config.load()
-        connection, wire = Connection(config, ServerState(), {}), Wire()
+        connection, wire = Connection(Served(edge)), Wire()
         connection.connection_made(wire)
         for piece in pieces:
             connection.data_received(piece)
             await asyncio.sleep(0)
-            while connection.tasks or not (connection.cycle is None or connection.cycle.response_complete):
+            while not connection.idle:
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
         found = Wire()
@@ -150,7 +146,7 @@ def decided_for(body: bytes) -> list[str]:
 def test_a_decision_is_answered_however_its_request_comes(
     idle: Edge, pieces: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Edge, "__call__", None)  # it needs neither uvicorn's way nor Flask
+    monkeypatch.setattr(Threads, "begin", None)  # it needs no Flask
     first, second = answers(exchange(idle, *pieces, *pieces))
     assert (first[0], second[0]) == (200, 200)
     assert decided_for(first[1]) == decided_for(second[1]) != []
@@ -177,8 +173,49 @@ def test_what_is_wrong_with_a_request_is_said_by_flask(idle: Edge) -> None:
 
 def test_a_client_that_asks_first_whether_to_send_is_told_to_go_on(idle: Edge) -> None:
     head = ASK + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(BODY)
-    wire = exchange(idle, head + BODY)
-    assert b"HTTP/1.1 200 " in wire.sent
+    assert exchange(idle, head + BODY).sent.startswith(b"HTTP/1.1 200 ")
+    assert exchange(idle, head).sent == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert exchange(idle, head, BODY).sent.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")
+
+
+def test_who_asks_for_a_head_gets_no_body(idle: Edge) -> None:
+    health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    head, body = exchange(idle, health).sent.split(b"\r\n\r\n")
+    assert b"content-length: %d\r\n" % len(body) in head + b"\r\n"
+    assert exchange(idle, health.replace(b"GET", b"HEAD")).sent == head + b"\r\n\r\n"
+
+
+def test_a_body_that_is_too_large_is_refused_before_its_end_and_the_rest_is_dropped(idle: Edge) -> None:
+    head = ASK + b"Content-Length: %d\r\n\r\n" % (2**21)
+    wire = exchange(idle, head, *[b" " * 2**17] * 9)
+    assert wire.sent.startswith(b"HTTP/1.1 413 ")
+    wire = exchange(idle, head, *[b" " * 2**17] * 16, WHOLE)
+    assert [status for status, _ in answers(wire)] == [413, 200]
+    assert idle.intake.held == 0
+
+
+def test_what_is_no_request_is_refused_after_the_answers_before_it(idle: Edge) -> None:
+    health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    wire = exchange(idle, health + b"HELO mail.example.org\r\n\r\n")
+    assert [status for status, _ in answers(wire)] == [200, 400]
+
+
+def test_nothing_more_is_answered_while_the_client_does_not_read(idle: Edge) -> None:
+    async def talk() -> list[int]:
+        connection, wire, seen = Connection(Served(idle)), Wire(), []
+        connection.connection_made(wire)
+        connection.pause_writing()
+        for then in (lambda: connection.data_received(WHOLE + WHOLE), connection.resume_writing):
+            then()
+            for _ in range(4):
+                await asyncio.sleep(0)
+            seen.append(wire.sent.count(b"HTTP/1.1 200 "))
+        connection.connection_lost(None)
+        return seen
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(lambda: asyncio.run(talk())).result() == [0, 2]
+    assert idle.intake.held == 0
 
 
 def test_a_connection_that_is_to_close_is_closed_after_the_answer(idle: Edge) -> None:
@@ -188,37 +225,52 @@ def test_a_connection_that_is_to_close_is_closed_after_the_answer(idle: Edge) ->
     assert wire.closed
 
 
-def test_a_connection_is_closed_when_it_was_idle_for_as_long_as_it_is_kept(idle: Edge) -> None:
-    options = {"lifespan": "off", "ws": "none", "log_config": None, "interface": "asgi3"}
-    config = Config(idle, proxy_headers=False, timeout_keep_alive=60, **options)
-    config.load()
+def idle_for(edge: Edge, *story: tuple[float, bytes]) -> list[tuple[float, int, bool]]:
+    """Send at these times; return after each how many answers there are, and whether it is closed."""
     clock = [0.0]
 
     async def talk() -> list[tuple[float, int, bool]]:
         asyncio.get_running_loop().time = lambda: clock[0]  # type: ignore[method-assign]
-        connection, wire, seen = Connection(config, ServerState(), {}), Wire(), []
+        connection, wire, seen = Connection(Served(edge, kept_open=60)), Wire(), []
         connection.connection_made(wire)
-        no_request = b"\r\n"
-        for clock[0], sent in ((0, WHOLE), (59, WHOLE), (61, b""), (118, no_request), (120, b"")):
+        for clock[0], sent in story:
             if sent:
                 connection.data_received(sent)
+            while not connection.idle:
+                await asyncio.sleep(0)
             for _ in range(3):
                 await asyncio.sleep(0)
-            seen.append((clock[0], wire.sent.count(b"HTTP/1.1 200 "), wire.closed))
+            seen.append((clock[0], wire.sent.count(b"HTTP/1.1 "), wire.closed))
         connection.connection_lost(None)
         return seen
 
     with ThreadPoolExecutor(1) as thread:
-        seen = thread.submit(lambda: asyncio.run(talk())).result()
+        return thread.submit(lambda: asyncio.run(talk())).result()
+
+
+def test_a_connection_is_closed_when_it_was_idle_for_as_long_as_it_is_kept(idle: Edge) -> None:
+    no_request = b"\r\n"
+    seen = idle_for(idle, (0, WHOLE), (59, WHOLE), (61, b""), (118, no_request), (120, b""))
     assert seen == [(0, 1, False), (59, 2, False), (61, 2, False), (118, 2, False), (120, 2, True)]
+
+
+def test_a_connection_is_idle_after_the_rest_of_a_body_that_was_too_large(idle: Edge) -> None:
+    size = 2**20 + 2**17
+    large = ASK + b"Content-Length: %d\r\n\r\n" % size + b" " * size
+    assert idle_for(idle, (0, large), (59, b""), (61, b"")) == [(0, 1, False), (59, 1, False), (61, 1, True)]
+
+
+def test_what_comes_after_a_body_is_no_header_of_its_request(idle: Edge) -> None:
+    head = ASK.replace(b"Host: localhost", b"Host: localhost\r\nTransfer-Encoding: chunked")
+    body = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
+    forwarded = b"X-Forwarded-For: 10.0.0.1\r\n"
+    assert exchange(idle, head + b"\r\n" + body + forwarded + b"\r\n").sent.startswith(b"HTTP/1.1 200 ")
+    assert exchange(idle, head + forwarded + b"\r\n" + body + b"\r\n").sent.startswith(b"HTTP/1.1 401 ")
 
 
 def test_who_hung_up_while_waiting_holds_nobody_up(idle: Edge) -> None:
     async def talk() -> bytes:
-        options = {"lifespan": "off", "ws": "none", "log_config": None, "interface": "asgi3"}
-        config = Config(idle, proxy_headers=False, **options)
-        config.load()
-        connections = [Connection(config, ServerState(), {}) for _ in range(3)]
+        connections = [Connection(Served(idle)) for _ in range(3)]
         wires = [Wire() for _ in connections]
         for connection, wire in zip(connections, wires, strict=True):
             connection.connection_made(wire)
@@ -259,7 +311,7 @@ def test_requests_that_come_at_once_are_all_answered_in_their_order(idle: Edge) 
 def test_a_node_that_looks_at_the_storage_systems_is_answered_without_a_task(
     idle: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Edge, "__call__", None)
+    monkeypatch.setattr(Threads, "begin", None)
     look = b"GET /v1/storage-systems HTTP/1.1\r\nHost: localhost\r\n\r\n"
     wire = exchange(idle, look, look)
     assert wire.sent.count(b"HTTP/1.1 200 ") == 2

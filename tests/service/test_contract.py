@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import schemathesis
 import yaml
+from asked import AsWsgi
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
@@ -132,8 +133,9 @@ def test_generated_requests_get_what_the_contract_says(
         loaded = schemathesis.openapi.from_dict(DOCUMENT)  # as served, but a second sooner
         loaded.app = service.app
         if way == "edge":
-            loaded.app = edge = Edge(service.app)
+            edge = Edge(service.app)
             cleanup.callback(edge.close)
+            loaded.app = AsWsgi(edge)
         _try_out(loaded[path][method], mode, token)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from asked import answer_to, request_for
 from files_opened import announcement, new_ids
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,30 +26,12 @@ JSON = [(b"host", b"localhost"), (b"content-type", b"application/json")]
 async def ask(
     edge: Edge, path: str, body: bytes, headers: Any = (), method: str = "POST", query: bytes = b""
 ) -> Answer:
-    sent: list[Any] = []
-    arrived = [{"type": "http.request", "body": body}]
-
-    async def receive() -> dict[str, Any]:
-        while not arrived:
-            await asyncio.sleep(3600)  # the client stays, and says nothing more
-        return arrived.pop()
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "query_string": query,
-        "headers": [*JSON, (b"content-length", b"%d" % len(body)), *headers],
-        "client": ("127.0.0.1", 40000),
-        "server": ("127.0.0.1", 8630),
-    }
-    await edge(scope, receive, send)
-    start, *parts = sent
-    named = {name.decode(): value.decode() for name, value in start["headers"]}
-    return start["status"], named, b"".join(part["body"] for part in parts)
+    given = [*JSON, (b"content-length", b"%d" % len(body)), *headers]
+    asked = request_for(path, method=method, query=query, headers=given, body=body[: edge.max_body + 1])
+    answer = await answer_to(edge, asked)
+    assert answer is not None
+    named = {name.decode(): value.decode() for name, value in answer.headers}
+    return answer.status, named, answer.body
 
 
 def through(service: Any, path: str, body: bytes, headers: Any = (), **change: Any) -> Answer:
@@ -193,12 +177,12 @@ def test_a_node_is_not_refused_because_users_wait(
     edge = Edge(service.app)
     monkeypatch.setattr(edge._admission, "full", lambda _, *, node=False: not node)
     for route in ("/v1/selections", "/v1/nodes/n1/announcements"):
-        asked = edge.operation(route)
-        assert asked is not None
-        for who, refused in (("user", True), ("node", False)):
+        for who, is_read in (("user", False), ("node", True)):
             headers = [*JSON, (b"authorization", b"Bearer " + tokens[who].encode())]
-            assert edge.overloaded(asked, headers, ("192.0.2.7", 40000)) is refused
-        assert edge.overloaded(asked, JSON, ("192.0.2.7", 40000))
+            asked = request_for(route, method="POST", headers=headers, client=("192.0.2.7", 40000))
+            assert edge.reads(asked) is is_read
+        stranger = request_for(route, method="POST", headers=JSON, client=("192.0.2.7", 40000))
+        assert not edge.reads(stranger)
     edge.close()
 
 
@@ -287,3 +271,40 @@ def test_a_long_announcement_beside_others_ends_what_it_does_not_list(service: A
     asyncio.run(both())
     assert sorted(order) == ["long", *["short"] * 3]
     assert service.runtime.state.open_placements == 1024 - 24 - 1
+
+
+def test_what_takes_several_steps_holds_no_other_up_and_is_answered_in_its_order(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, order = [False], list[str]()
+
+    def in_parts(_now: Any, _who: Any, body: Any) -> Iterator[Any]:
+        while not stored[0]:
+            yield 0.01
+        if body.subject.user == "bob":
+            raise ZeroDivisionError
+        yield render.reply({"user": body.subject.user})
+
+    slow = replace(OPERATIONS[0], route="/v1/slow", run_in_parts=in_parts, waiting=4)
+    monkeypatch.setattr("ses_service.http.edge.OPERATIONS", (*OPERATIONS, slow))
+
+    async def story() -> list[int]:
+        edge = Edge(service.app)
+
+        async def one(path: str, user: str) -> int:
+            status, _, _ = await ask(edge, path, b'{"subject": {"user": "%b"}}' % user.encode())
+            order.append(user)
+            return status
+
+        waiting = [asyncio.ensure_future(one("/v1/slow", user)) for user in ("alice", "bob", "carol")]
+        assert await one("/v1/selections", "dora") == 200
+        waiting.append(asyncio.ensure_future(one("/v1/slow", "erin")))
+        await asyncio.sleep(0)
+        assert await one("/v1/slow", "frank") == 503, "four wait already"
+        stored[0] = True
+        statuses = await asyncio.gather(*waiting)
+        edge.close()
+        return statuses
+
+    assert asyncio.run(story()) == [200, 500, 200, 200]
+    assert order == ["dora", "frank", "alice", "bob", "carol", "erin"]

@@ -30,24 +30,13 @@ def test_somebody_is_answered_from_the_first_turn_until_nobody_waits() -> None:
 
     async def whole() -> None:
         admission = Admission(told)
-
-        def use() -> bool:
-            told.words.append("turn")
-            return True
-
-        async def go_on() -> None:
-            await admission.wait_for_step()
-            told.words.append("part")
-
         for _ in range(3):
-            admission.submit(9, use)
-        part = asyncio.ensure_future(go_on())
+            admission.submit(9, lambda: told.words.append("turn"))
         for _ in range(20):
             await asyncio.sleep(0)
-        assert part.done()
 
     asyncio.run(whole())
-    assert told.words == ["begin", "turn", "turn", "turn", "part", "end"]
+    assert told.words == ["begin", "turn", "turn", "turn", "end"]
 
 
 def test_who_gives_way_goes_on_though_somebody_is_answered_all_the_time() -> None:

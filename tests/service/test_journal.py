@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import answer_to, request_for
 from files_opened import decision, new_ids
 from files_opened import opened as file_opened
 from patience import wait_until
@@ -450,24 +451,12 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
 
     monkeypatch.setattr(again.store, "explanation", noted)
     edge = Edge(again.service.app)
-    sent: list[Any] = []
-
-    arrived = [{"type": "http.request", "body": b""}]
-
-    async def receive() -> dict[str, Any]:
-        return arrived.pop() if arrived else await asyncio.Event().wait()  # it does not hang up
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http", "method": "GET", "path": f"/v1/placements/{one}", "query_string": b"",
-        "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
-    }  # fmt: skip
-    asyncio.run(edge(scope, receive, send))
+    asked = request_for(f"/v1/placements/{one}", headers=[(b"host", b"127.0.0.1")])
+    answer = asyncio.run(answer_to(edge, asked))
     edge.close()
     again.journal.stop()
-    assert sent[0]["status"] == 200
+    assert answer is not None
+    assert answer.status == 200
     assert len(readers) == 1
     assert readers[0].startswith("answer")
     assert readers[0] != threading.current_thread().name

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import structlog
 from flask import Flask
+from ses_listen.request import Request
 from ses_listen.server import Listener, Times
 from ses_listen.server import serve as listen_and_serve
-from ses_listen.threads import Scope, Threads, address_of
+from ses_listen.threads import Threads, address_of
 from ses_listen.tls import FollowedTls, TlsFiles
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -39,7 +40,7 @@ def serve(
         behind.close()
 
 
-def _address_before_proxy(scope: Scope) -> str:
+def _address_before_proxy(request: Request) -> str:
     """Return the address that the proxy in front says a request came from."""
-    values = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-    return values[-1].rpartition(b",")[2].strip().decode("latin-1") if values else address_of(scope)
+    values = [value for name, value in request.headers if name == b"x-forwarded-for"]
+    return values[-1].rpartition(b",")[2].strip().decode("latin-1") if values else request.address

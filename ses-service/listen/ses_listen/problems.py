@@ -45,6 +45,7 @@ TOO_LONG = problem(
     "there is less to do.  What was being changed may have been changed: look before you change it again.",
     (b"retry-after", b"10"),
 )
+FAILED = problem(500, "internal-error", "The request was not answered because of an error; see the log.")
 MALFORMED = problem(400, "malformed-request", "This is not a request of HTTP/1.1.")
 
 

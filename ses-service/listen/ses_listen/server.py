@@ -1,4 +1,4 @@
-"""The HTTP server of service, monitor and portal: uvicorn, one process, one event loop.
+"""The HTTP server of service, monitor and portal: one process, one event loop.
 
 Ends on SIGTERM or SIGINT.  With uvloop and httptools, because parsing and answering happen in one thread.
 """
@@ -6,25 +6,27 @@ Ends on SIGTERM or SIGINT.  With uvloop and httptools, because parsing and answe
 from __future__ import annotations
 
 import asyncio
-import logging
+import gc
 import os
 import resource
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from uvicorn import Config, Server
+import uvloop
 
-from ses_listen.connection import ARRIVAL, Connection
+from ses_listen.connection import ARRIVAL, KEPT_OPEN, Connection, Served
 from ses_listen.places import MAX_PLACES
+from ses_listen.request import Application
 from ses_listen.tls import FollowedTls
 
 _BACKLOG = 4096
 _WATCHDOG_PAUSE = 5.0  # seconds between two words to systemd's watchdog
+_OBJECTS = 50_000  # that came to live since garbage was looked for
+_LOOK_AGAIN = 0.05  # seconds, whether all connections are closed
 
 
 class ListenError(Exception):
@@ -60,116 +62,97 @@ class Listener:
 class Times:
     """Seconds: a connection is kept without a request, and requests have to end when the server does."""
 
-    kept_open: int = 75  # longer than the longest pause between two announcements of an agent
-    grace: int = 5
+    kept_open: float = KEPT_OPEN
+    grace: float = 5.0
 
 
 def serve(
-    app: Any,
+    app: Application,
     listener: Listener,
     *,
     ready: Callable[[], None],
     ending: Callable[[], None] = lambda: None,
     local: socket.socket | None = None,
-    connection: type[Connection] = Connection,
-    headers: tuple[tuple[str, str], ...] = (),
+    local_client: Callable[[int], str | None] = lambda _: None,
+    headers: Sequence[tuple[bytes, bytes]] = (),
     times: Times = Times(),
     most: int = MAX_PLACES,
 ) -> None:
     """Serve until a signal to end comes; ``ready`` is called when connections are accepted.
 
-    ``app`` is an ASGI application with an ``intake``.  There are ``most`` connections at once, and no more
-    than three quarters of the files this process may open.  At ``local``, a UNIX socket, plain HTTP that does
-    not leave the machine.  ``ending`` is called, in the loop, before requests get their ``grace``.  Must be
-    called from the main thread.
+    There are ``most`` connections at once, and no more than three quarters of the files this process may
+    open.  At ``local``, a UNIX socket, plain HTTP that does not leave the machine; ``local_client`` names who
+    is at the other end of a connected one.  ``headers`` are in each answer.  ``ending`` is called, in the
+    loop, before requests get their ``grace``.  Must be called from the main thread.
     """
     app.intake.places.most = min(most, _allow_many_connections() * 3 // 4)
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # no client may fill the log
-    options: dict[str, Any] = {
-        "loop": "uvloop",
-        "http": connection,
-        "ws": "none",
-        "lifespan": "off",
-        "interface": "asgi3",
-        "timeout_keep_alive": times.kept_open,
-        "timeout_graceful_shutdown": times.grace,
-        "access_log": False,
-        "log_config": None,
-        "proxy_headers": False,
-        "server_header": False,
-        "date_header": False,
-        "headers": list(headers),
-    }
-    _Server(Config(app, **options), listener, local, ready, ending).run()
+    served = Served(app, headers, times.kept_open, local_client)
+
+    async def whole() -> None:
+        loop, signalled = asyncio.get_running_loop(), asyncio.Event()
+        with _signals(lambda: loop.call_soon_threadsafe(signalled.set)):
+            servers = [await _listen(served, listener)]
+            if local is not None:
+                unix = loop.create_unix_server(lambda: Connection(served), sock=local, backlog=_BACKLOG)
+                servers.append(await unix)
+            ready()
+            notify_systemd("READY=1")
+            while not signalled.is_set():
+                notify_systemd("WATCHDOG=1")  # the event loop goes on
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(signalled.wait(), _WATCHDOG_PAUSE)
+            ending()
+            for server in servers:
+                server.close()
+            await _end(served.connections, times.grace)
+
+    uvloop.run(whole())
 
 
-class _Server(Server):
-    def __init__(
-        self,
-        config: Config,
-        listener: Listener,
-        local: socket.socket | None,
-        ready: Callable[[], None],
-        ending: Callable[[], None],
-    ) -> None:
-        super().__init__(config)
-        self._listener = listener
-        self._local = local
-        self._ready = ready
-        self._ending = ending
-        self._reported = -_WATCHDOG_PAUSE
+async def _listen(served: Served, listener: Listener) -> asyncio.Server:
+    secured: dict[str, Any] = {}
+    if listener.tls is not None:
+        secured = {
+            "ssl": listener.tls.context,
+            "ssl_handshake_timeout": ARRIVAL,
+            "ssl_shutdown_timeout": ARRIVAL,
+        }
+    return await asyncio.get_running_loop().create_server(
+        lambda: Connection(served), sock=listener.socket, backlog=_BACKLOG, **secured
+    )
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
-        """Accept connections, and say so."""
-        loop, tls = asyncio.get_running_loop(), self._listener.tls
-        secured: dict[str, Any] = {}
-        if tls is not None:
-            secured = {
-                "ssl": tls.context,
-                "ssl_handshake_timeout": ARRIVAL,
-                "ssl_shutdown_timeout": ARRIVAL,
-            }
-        self.servers = [
-            await loop.create_server(
-                self._connection, sock=self._listener.socket, backlog=_BACKLOG, **secured
-            )
-        ]
-        if self._local is not None:
-            self.servers.append(
-                await loop.create_unix_server(self._connection, sock=self._local, backlog=_BACKLOG)
-            )
-        self.started = True
-        self._ready()
-        notify_systemd("READY=1")
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
-        """Take no more connections, and end those there are."""
-        self._ending()
-        await super().shutdown()
+async def _end(connections: set[Connection], grace: float) -> None:
+    """Close connections, those that are answered after their answers, but not later than that."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + grace
+    for connection in list(connections):
+        connection.shut_down()
+    while connections and loop.time() < ends:
+        await asyncio.sleep(_LOOK_AGAIN)
 
-    async def on_tick(self, counter: int) -> bool:
-        """Report to the watchdog that the event loop goes on."""
-        if time.monotonic() - self._reported >= _WATCHDOG_PAUSE:
-            self._reported = time.monotonic()
-            notify_systemd("WATCHDOG=1")
-        return await super().on_tick(counter)
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """End on a signal, once, and let the caller finish; there is nothing to read again on SIGHUP."""
-        kept = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
-        kept[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        try:
-            yield
-        finally:
-            for number, handler in kept.items():
-                signal.signal(number, handler)
+@contextmanager
+def _signals(end: Callable[[], object]) -> Iterator[None]:
+    """End on a signal, and let the caller finish; there is nothing to read again on SIGHUP."""
+    kept = {number: signal.signal(number, lambda *_: end()) for number in (signal.SIGTERM, signal.SIGINT)}
+    kept[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
-    def _connection(self) -> asyncio.Protocol:
-        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-        return protocol
+
+def collect_rarely() -> None:
+    """Let Python look for circles of garbage rarely, and not among what lives already: all wait meanwhile.
+
+    What is read again and again (samples, answers) goes by its reference counts; the default looks through it
+    all the same, after every 700 objects.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS, 10, 10)
 
 
 def notify_systemd(state: str) -> None:

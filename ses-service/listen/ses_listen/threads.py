@@ -11,41 +11,34 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication
+
+import structlog
 
 from ses_listen.daemon_threads import DaemonThreads
 from ses_listen.deadline import Deadline, RequestEndedError, of_this_thread
 from ses_listen.intake import Intake
-from ses_listen.problems import OVERLOADED, TOO_LONG, Answer
+from ses_listen.problems import FAILED, OVERLOADED, TOO_LONG, Answer
+from ses_listen.request import Request, Send
 from ses_listen.turns import Turns
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 SECONDS = 60.0  # a request may run
-TOO_MUCH = b"too much"  # recognised by being this object
 _OWN_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 _WITHOUT_LENGTH = (204, 304)
 
-
-async def respond(send: Send, answer: Answer) -> None:
-    """Send a whole answer."""
-    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-    await send({"type": "http.response.body", "body": answer.body})
+_log = structlog.get_logger("ses_listen")
 
 
-def address_of(scope: Scope) -> str:
+def address_of(request: Request) -> str:
     """Return the caller: the address that the request comes from."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
+    return request.address
 
 
 class Threads:
-    """Answers requests through ``app``, an ASGI application by itself.  Belongs to one event loop.
+    """Answers requests through ``app``.  Belongs to one event loop.
 
     Of a body one byte more than ``max_body`` is read, so that ``app`` sees that it is too large.  Beyond
     ``waiting`` requests inside, the next are refused at once.  One caller has at most ``each`` threads, by
@@ -61,7 +54,7 @@ class Threads:
         max_body: int,
         *,
         each: int | None = None,
-        caller: Callable[[Scope], str] = address_of,
+        caller: Callable[[Request], str] = address_of,
         seconds: float = SECONDS,
     ) -> None:
         self._app = app
@@ -70,58 +63,52 @@ class Threads:
         self._turns = Turns(threads, each or max(1, threads // 2), max(1, waiting * 3 // 4))
         self._waiting = waiting
         self._caller = caller
-        self._max_body = max_body
+        self.max_body = max_body
         self.intake = Intake()
+        self._answering: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        body = await self.body(receive)
-        if body is None:
-            return
-        if body is TOO_MUCH or not self.has_room(scope):
-            await respond(send, OVERLOADED)
-            return
-        answer = await self.answer(scope, body, receive)
-        if answer is not None:
-            await respond(send, answer)
+    def reads(self, request: Request) -> bool:  # noqa: ARG002
+        """Whether a request is looked at at all: each is."""
+        return True
 
-    def has_room(self, scope: Scope) -> bool:
+    def answer(self, request: Request, send: Send) -> None:
+        """Have a request answered; nothing is sent to who hung up."""
+        if request.body is None or not self.has_room(request):
+            send(OVERLOADED)
+        else:
+            self.begin(request, send)
+
+    def begin(self, request: Request, send: Send) -> None:
+        """Have a request answered, however many there are; refuse it where too many of its caller wait."""
+        who = self._caller(request)
+        turn = self._turns.take(who)
+        if turn is None:
+            send(OVERLOADED)
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(request, who, turn, send))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    def has_room(self, request: Request) -> bool:
         """Return whether this request would not wait too long for those inside.
 
         If it would, one that waits is refused in its place, of a caller with more of them.
         """
         is_full = self._turns.count >= self._waiting
-        return not is_full or self._turns.make_room(self._caller(scope), self._waiting)
+        return not is_full or self._turns.make_room(self._caller(request), self._waiting)
 
-    async def body(self, receive: Receive) -> bytes | None:
-        """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
-
-        ``TOO_MUCH``: too much of other requests is arriving.
-        """
-        body, counted = bytearray(), 0
+    async def _answer(self, request: Request, who: str, turn: asyncio.Future[None], send: Send) -> None:
+        answer: Answer | None = FAILED
         try:
-            while len(body) <= self._max_body:
-                message = await receive()
-                piece: bytes = message.get("body", b"")
-                if message["type"] == "http.disconnect":
-                    return None
-                if not self.intake.take(len(piece)):
-                    return TOO_MUCH
-                counted += len(piece)
-                body += piece
-                if not message.get("more_body"):
-                    break
-        finally:
-            self.intake.give_back(counted)
-        return bytes(body[: self._max_body + 1])
+            answer = await self._in_turn(request, who, turn)
+        except Exception as error:
+            _log.error("request failed", path=request.path, exc_info=error)
+        if answer is not None:
+            send(answer)
 
-    async def answer(self, scope: Scope, body: bytes, receive: Receive) -> Answer | None:
+    async def _in_turn(self, request: Request, who: str, turn: asyncio.Future[None]) -> Answer | None:
         """Return the application's answer; ``None``: they hung up."""
-        who = self._caller(scope)
-        turn = self._turns.take(who)
-        if turn is None:
-            return OVERLOADED
-        gone = asyncio.ensure_future(_hung_up(receive))
+        gone = request.gone()
         running: asyncio.Future[Answer] | None = None
         try:
             if not turn.done():
@@ -132,7 +119,7 @@ class Threads:
                 return None
             deadline = Deadline(self._seconds)
             running = asyncio.get_running_loop().run_in_executor(
-                self._threads, self._call, _environ(scope, body), deadline
+                self._threads, self._call, _environ(request), deadline
             )
             running.add_done_callback(lambda done: self._ended(who, turn, done))
             while not running.done() and not gone.done() and deadline.left:
@@ -146,7 +133,6 @@ class Threads:
                 running.cancel()
             return OVERLOADED
         finally:
-            gone.cancel()
             if running is None and not turn.cancelled():
                 self._turns.leave(who, turn)
 
@@ -187,31 +173,25 @@ class Threads:
         return Answer(status, raw, body)
 
 
-async def _hung_up(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 async def _first_of(
     one: asyncio.Future[Any], other: asyncio.Future[Any], seconds: float | None = None
 ) -> None:
     await asyncio.wait((one, other), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _environ(scope: MutableMapping[str, Any], body: bytes) -> dict[str, Any]:
+def _environ(request: Request) -> dict[str, Any]:
     """Return the request as WSGI has it (PEP 3333): text is latin-1 of the bytes."""
-    raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
-    server = scope.get("server") or ("localhost", 80)
+    (server, port), body = request.ends.server, request.body or b""
     environ: dict[str, Any] = {
-        "REQUEST_METHOD": scope["method"],
+        "REQUEST_METHOD": request.method,
         "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(raw_path.partition(b"?")[0]).decode("latin-1"),
-        "QUERY_STRING": scope["query_string"].decode("latin-1"),
-        "SERVER_NAME": str(server[0]),
-        "SERVER_PORT": str(server[1] or ""),
-        "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
+        "PATH_INFO": unquote_to_bytes(request.target).decode("latin-1"),
+        "QUERY_STRING": request.query.decode("latin-1"),
+        "SERVER_NAME": server,
+        "SERVER_PORT": str(port or ""),
+        "SERVER_PROTOCOL": f"HTTP/{request.version}",
         "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.url_scheme": request.ends.scheme,
         "wsgi.input": io.BytesIO(body),
         "wsgi.input_terminated": True,
         "wsgi.errors": sys.stderr,
@@ -219,9 +199,9 @@ def _environ(scope: MutableMapping[str, Any], body: bytes) -> dict[str, Any]:
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
     }
-    if scope.get("client"):
-        environ["REMOTE_ADDR"], environ["REMOTE_PORT"] = scope["client"][0], str(scope["client"][1])
-    for raw_name, raw_value in scope["headers"]:
+    if request.ends.client:
+        environ["REMOTE_ADDR"], environ["REMOTE_PORT"] = request.ends.client[0], str(request.ends.client[1])
+    for raw_name, raw_value in request.headers:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         if "_" in name:
             continue

@@ -7,7 +7,7 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.api.proble
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 from ses_client.messages.elements import StorageSystem, StorageSystems
@@ -39,8 +39,8 @@ class Operation:
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body, if any.  A request is refused when ``waiting`` others wait
     already, and read in a thread instead of the event loop when its body has more than ``max_body`` bytes.
-    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first, or with
-    the seconds it waits.  What ``changes`` something is refused to tokens that may only read.
+    ``run_in_parts``, where there is one, does the same in steps: it gives the seconds to wait before the
+    next, and the answer in the end.  What ``changes`` something is refused to tokens that may only read.
     """
 
     route: str
@@ -48,7 +48,7 @@ class Operation:
     model: type[BaseModel] | None
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
-    run_in_parts: Callable[..., Iterator[Reply | float | None]] | None = None
+    run_in_parts: Callable[..., Iterator[Reply | float]] | None = None
     method: str = "POST"
     max_body: int = 2**20
     changes: bool = False
@@ -101,7 +101,7 @@ def storage_systems(now: Runtime, _who: Principal) -> Reply:
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
     """Bring the ledger to what a node reports; answer with what its agent should know."""
     who.must_speak_for(node)
-    announcement = replace(body.to_model(node), version=who.version or "")
+    announcement = body.to_model(node, who.version or "")
     taken = now.state.take_announcement(announcement)
     have = {user: body.generations.get(user, "") for user in body.users}
     needs, tables = now.state.updates_for(node, have, [table.to_model() for table in body.tables])

@@ -50,7 +50,7 @@ GB = Kind.FREE_CAPACITY.size
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it goes over the wire, for Flask and for ASGI."""
+    """An answer as it goes over the wire, by Flask or past it."""
 
     status: int
     body: bytes
@@ -61,7 +61,7 @@ class Reply:
         return Response(self.body, self.status, list(self.headers))
 
     def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers as ASGI takes them, with the length."""
+        """Return the headers as a connection takes them, with the length."""
         raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers]
         if not any(name == b"content-length" for name, _ in raw):
             raw.append((b"content-length", b"%d" % len(self.body)))

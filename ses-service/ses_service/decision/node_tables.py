@@ -2,8 +2,7 @@
 
 A node gets up to 64 elements of each storage system that is mounted there, in an order of its own, so that
 nodes that learn of each other late do not all prefer the same.  What does not change often is sent once for
-each revision, loads as rows that changed since the version the node has.  A row is made into text once for
-all nodes.
+each revision, loads as rows that changed since the version the node has.
 
 Not safe for use from several threads; its owner holds a lock.
 """
@@ -20,7 +19,7 @@ from ses_core import Query, Records, State
 from ses_state import _state
 
 from ses_service.decision.node_order import first_of_own, order_of_own, start_of
-from ses_service.decision.rows import LOADS, PROMISES, Rows
+from ses_service.decision.rows import Rows
 from ses_service.model.columns import Bools, Codes, ElementTable, Floats
 
 MAX_ELEMENTS = 64
@@ -36,8 +35,6 @@ CREATES = 0.2
 CROWDED = 1.1
 _TABLES = 1000  # tables of nodes above which those are forgotten that nobody asked for recently
 _FORGOTTEN_AFTER = 600.0
-_WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are sent
-_OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +84,6 @@ class NodeTables:
         self._facts: dict[int, bytes] = {}
         self._facts_of: Codes = np.zeros(0, dtype=np.int64)
         self._numbers: Codes = np.zeros(0, dtype=np.int64)
-        self._texts: list[tuple[bytes, bytes]] = []
-        self._written: Codes = np.zeros(0, dtype=np.int64)
         self._table: object = None
         self._policy = {name: rows.policy[name][0].item() for name in rows.policy.dtype.names or ()}
 
@@ -109,11 +104,6 @@ class NodeTables:
         own = self._node_rows(node, asked.system, code, of_system, needs, now)
         revision = f"{self._name}.{own.facts}.{own.number}"
         whole = revision != asked.revision
-        at = (
-            np.arange(len(own.rows))
-            if whole
-            else np.flatnonzero(self._rows.changed[own.rows] > asked.version)
-        )
         head = orjson.dumps(
             {
                 "system": asked.system,
@@ -129,7 +119,9 @@ class NodeTables:
             }
         )[:-1]
         elements = b"[%b]" % b",".join(map(self._fact, own.rows.tolist())) if whole else b"null"
-        return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, self._loads(own.rows, at, now))
+        rows, since = self._rows, -1 if whole else asked.version
+        loads = _state.loads(rows.elements, rows.sampled_at, rows.changed, own.rows, since, now)
+        return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, loads)
 
     def systems_of_nodes(self) -> dict[str, frozenset[str]]:
         """Return the storage systems of which each node got its table."""
@@ -157,8 +149,6 @@ class NodeTables:
             self._facts.clear()
             self._numbers = _numbers(rows.table)
             self._facts_of = np.zeros(len(rows.elements), dtype=np.int64)
-            self._texts = [(b"", b"")] * len(rows.elements)
-            self._written = np.full(len(rows.elements), -1, dtype=np.int64)
             self._acceptable.clear()
             self._of_nodes.clear()
 
@@ -267,34 +257,6 @@ class NodeTables:
                 }
             )
         return self._facts[row]
-
-    def _loads(self, rows: Codes, at: Codes, now: float) -> bytes:
-        """Return the rows at some places of a node's table as JSON, without brackets."""
-        sent = rows[at]
-        stale = sent[self._written[sent] != self._rows.changed[sent]]
-        if len(stale):
-            self._write(stale)
-        texts = self._texts
-        ages = self._rows.ages(now, sent).tolist()
-        return b",".join(
-            [
-                b"[%d,%b,%b,%b]" % (place, head, b"null" if age != age else b"%.3f" % age, tail)
-                for place, row, age in zip(at.tolist(), sent.tolist(), ages, strict=True)
-                for head, tail in (texts[row],)
-            ]
-        )
-
-    def _write(self, rows: Codes) -> None:
-        """Make the texts of some rows: what stands before their age, and after it."""
-        part = self._rows.elements[rows]
-        numbers = np.empty((len(rows), len(LOADS)))
-        for place, name in enumerate(LOADS):
-            np.round(part[name].astype(np.float64), 0 if name in _WHOLE else 3, numbers[:, place])
-        heads = orjson.dumps(numbers, option=_OPTIONS)[2:-2].split(b"],[")
-        tails = zip(*(part[name].tolist() for name in ("state", "last_placed", *PROMISES)), strict=True)
-        for row, head, tail in zip(rows.tolist(), heads, tails, strict=True):
-            self._texts[row] = (head, b"%d,%d,%d,%d,%d" % tail)
-        self._written[rows] = self._rows.changed[rows]
 
 
 def _numbers(table: ElementTable | None) -> Codes:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import ses_core
 from ses_core import Query, Records, State, top_speed
+from ses_state import _state
 
 from ses_service.ledger.counts import LedgerCounts
 from ses_service.model.columns import STATES, Bools, Codes, ElementTable, Floats, ObservationTable
@@ -36,7 +37,6 @@ LOADS = (
     "reserved",
 )
 PROMISES = ("promises", "promised", "promised_hard")
-_TICKS = 1000.0  # of a second: placements are distinguished by the millisecond
 _BITS = {
     ElementState.INACTIVE: State.INACTIVE,
     ElementState.READ_ONLY: State.READ_ONLY,
@@ -155,7 +155,8 @@ class Rows:
         elements["free"] = observations.free
         self._seen_states = self._observed_states(table, observations)
         elements["state"] = self._states(table, now)
-        self._take_counts(counts, slice(None))
+        everywhere = np.arange(len(elements))
+        _state.take_counts(elements, counts.counted, everywhere, np.zeros_like(everywhere), 0)
         samples = np.zeros(len(elements), ses_core.SAMPLE)
         self._seen = observations.rated & (now - self.sampled_at <= self.oldest)
         samples["busy"] = np.where(
@@ -178,8 +179,10 @@ class Rows:
     def follow(self, counts: LedgerCounts, at: Codes) -> None:
         """Take the rows that changed in the ledger since the last call, or sample."""
         if len(at):
-            self._take_counts(counts, at)
-            self._mark(np.concatenate([at, *self._count_on_servers(self._servers_of(at))]))
+            self.version += 1
+            _state.take_counts(self.elements, counts.counted, at, self.changed, self.version)
+            for rows in self._count_on_servers(self._servers_of(at)):
+                self.changed[rows] = self.version
 
     def grow_old(self, now: float) -> None:
         """Take elements whose sample is too old by now for unseen, and end states that are over."""
@@ -261,14 +264,6 @@ class Rows:
         scarce = [name in self._policies.scarce_tiers for name in table.tier_names]
         bits |= np.where(np.array(scarce, dtype=np.bool_)[table.tier], State.SCARCE, 0)
         return bits.astype(np.uint32)
-
-    def _take_counts(self, counts: LedgerCounts, at: Codes | slice) -> None:
-        elements = self.elements
-        elements["own"][at] = counts.open_now[at]
-        for name in PROMISES:
-            elements[name][at] = getattr(counts, name)[at]
-        elements["reserved"][at] = counts.reserved[at]
-        elements["last_placed"][at] = (counts.last_placed[at] * _TICKS).astype(np.uint64)
 
     def _servers_of(self, rows: Codes) -> set[int]:
         """Return the servers of some rows that have a limit."""

@@ -9,9 +9,6 @@ Nodes go first: what they report keeps the decisions of all programs right.  Nod
 their own, so that neither fills the other's.  In each, every caller has a queue, and the queues are served
 round robin: a caller that asks without pause waits behind its own requests.  One caller may fill three
 quarters, so that there is some room for others.
-
-The steps of long requests wait in a queue of their own.  One is run when nobody else waits, or after a few
-others: a storm of batches keeps a decision waiting for one step, not for all of each batch.
 """
 
 from __future__ import annotations
@@ -25,17 +22,16 @@ from ses_service.threads.foreground import Foreground
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MAX_DUE = 4
-_PASSED_OVER = 4  # decisions that go before a step that waits
 
 
 class _FairQueue:
     """A queue for each caller; they are served round robin."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, deque[Callable[[], bool]]] = {}  # the next caller first
+        self._queues: dict[str, deque[Callable[[], object]]] = {}  # the next caller first
         self.count = 0
 
-    def add(self, limit: int, use: Callable[[], bool], who: str) -> bool:
+    def add(self, limit: int, use: Callable[[], object], who: str) -> bool:
         """Let ``use`` wait, unless there are too many, of all or of ``who``."""
         queue = self._queues.get(who)
         if self.count >= limit or (queue is not None and len(queue) >= max(1, limit * 3 // 4)):
@@ -46,7 +42,7 @@ class _FairQueue:
         self.count += 1
         return True
 
-    def first(self) -> Callable[[], bool]:
+    def first(self) -> Callable[[], object]:
         """Return what is run next; something waits."""
         who = next(iter(self._queues))
         queue = self._queues.pop(who)
@@ -60,16 +56,13 @@ class _FairQueue:
 class Admission:
     """Two fair queues, of nodes and of others; each caller says how many may wait.
 
-    What waits are functions that return whether they did anything: a client that hung up meanwhile leaves
-    its place to the next.  From the first one until nobody waits, ``foreground`` says so.
+    From the first one until nobody waits, ``foreground`` says so.
     Belongs to one event loop; not for use from other threads.
     """
 
     def __init__(self, foreground: Foreground | None = None) -> None:
         self._foreground = foreground or Foreground()
         self._nodes, self._others = _FairQueue(), _FairQueue()
-        self._steps: deque[Callable[[], bool]] = deque()
-        self._passed_over = 0
         self._taken = False
         self._passed = 0.0
 
@@ -77,73 +70,35 @@ class Admission:
         """Whether a request that waits behind at most ``limit`` others would be refused now."""
         return self._queue_of(node).count >= limit
 
-    def submit(self, limit: int, use: Callable[[], bool], who: str = "", *, node: bool = False) -> bool:
+    def submit(self, limit: int, use: Callable[[], object], who: str = "", *, node: bool = False) -> bool:
         """Call ``use`` when it is next, which may be now.
 
         ``False``: ``limit`` wait already, or too many of ``who`` for a place to be left for others.
         """
-        if self._begun():
-            use()
-            return True
-        return self._queue_of(node).add(limit, use, who)
-
-    async def wait_for_step(self) -> None:
-        """Wait until nobody else waits, or a few others went before."""
-        if self._begun():
-            return
-        slot = asyncio.get_running_loop().create_future()
-
-        def use() -> bool:
-            if slot.done():
-                return False
-            slot.set_result(None)
-            return True
-
-        self._steps.append(use)
-        await slot
-
-    def _begun(self) -> bool:
-        """Whether one may run at once: the first of a pass."""
         if self._taken:
-            return False
+            return self._queue_of(node).add(limit, use, who)
         self._taken = True
         self._foreground.begin()
         self._passed = time.perf_counter()
-        loop = asyncio.get_running_loop()
-        loop.call_soon(self._next, loop)
+        asyncio.get_running_loop().call_soon(self._next)
+        use()
         return True
 
-    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _next(self) -> None:
         now = time.perf_counter()
         due = min(_MAX_DUE, 1 + int((now - self._passed) / _PACE))
         self._passed = now
-        going_on = True  # also past a function that fails: nobody else must wait for ever
+        ran = False
         try:
-            going_on = self._run(due)
-        finally:
-            if going_on:
-                loop.call_soon(self._next, loop)
+            while due and (queue := self._queue_of(node=self._nodes.count > 0)).count:
+                due, ran = due - 1, True
+                queue.first()()
+        finally:  # also past a function that fails: nobody else must wait for ever
+            if ran:
+                asyncio.get_running_loop().call_soon(self._next)
             else:
                 self._taken = False
                 self._foreground.end()
-
-    def _run(self, due: int) -> bool:
-        """Run up to ``due`` of those that wait; return whether there was one."""
-        ran = False
-        while due and (self._nodes.count or self._others.count or self._steps):
-            used = self._first()()
-            due -= used
-            ran = ran or used
-        return ran
-
-    def _first(self) -> Callable[[], bool]:
-        """Return what is run next; something waits."""
-        queue = self._queue_of(node=self._nodes.count > 0)
-        if self._steps and (not queue.count or self._passed_over >= _PASSED_OVER):
-            self._passed_over = 0
-            return self._steps.popleft()
-        self._passed_over = self._passed_over + 1 if self._steps else 0
-        return queue.first()
 
     def _queue_of(self, node: bool) -> _FairQueue:
         return self._nodes if node else self._others

@@ -6,14 +6,12 @@ import sys
 from collections.abc import Callable
 
 from apiflask import APIFlask
-from ses_listen.server import Listener
+from ses_listen.server import Listener, collect_rarely
 from ses_listen.server import serve as listen_and_serve
 
 from ses_service.api import versions
-from ses_service.http.connection import Connection
 from ses_service.http.edge import Edge
-from ses_service.process.garbage_collection import collecting
-from ses_service.security.unix_socket import LocalListener
+from ses_service.security.unix_socket import LocalListener, remote_of
 
 # Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
 # than they spare.
@@ -28,18 +26,16 @@ def serve(
     At ``local``, too, by plain HTTP that does not leave the machine.  Must be called from the main thread.
     """
     sys.setswitchinterval(_SWITCH)
-    memory = collecting()
     edge = Edge(app)
-    memory.start()
+    collect_rarely()
     try:
         listen_and_serve(
             edge,
             listener,
             ready=ready,
             local=None if local is None else local.socket,
-            connection=Connection,
-            headers=((versions.HEADER, versions.OWN),),
+            local_client=remote_of,
+            headers=((versions.HEADER.lower().encode(), versions.OWN.encode()),),
         )
     finally:
         edge.close()
-        memory.stop()

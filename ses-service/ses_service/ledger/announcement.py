@@ -93,8 +93,9 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     )
     if (node := ledger.nodes.get(announcement.node)) is not None:
         node.stalled = {thread: now - seconds for thread, seconds in announcement.stalled.items()}
-        excluded = {**node.excluded, **announcement.excluded}
-        node.excluded = dict([*excluded.items()][-MAX_SYSTEMS:])
+        if announcement.excluded:
+            excluded = {**node.excluded, **announcement.excluded}
+            node.excluded = dict([*excluded.items()][-MAX_SYSTEMS:])
     doubted = ledger.take_doubted(announcement.node)
     held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
     user_excludes = node.excluded_for if node is not None else lambda _user: {}

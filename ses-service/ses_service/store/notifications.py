@@ -19,6 +19,7 @@ from ses_service.ledger.size_history import SizeKey
 
 MAX_BYTES = 7900  # bytes; PostgreSQL takes 7999
 _ROOM = MAX_BYTES - 100  # for pieces
+_NOTHING = "[],[],[],[]"
 
 
 def texts(
@@ -33,13 +34,12 @@ def texts(
     ``announcements`` are the incarnation and number of the last announcement of each of their nodes, and of
     others that are to be reported.
     """
-    of_nodes: dict[str, list[tuple[int, str]]] = {node: [] for node in announcements}
-    for placement in (entry for _, entry in changes if entry is not None):
-        of_nodes.setdefault(placement.node or "", []).append(_state.notification_of(placement, now))
+    of_nodes = _state.notified([entry for _, entry in changes if entry is not None], now, MAX_BYTES // 2)
     pieces = [
-        piece
-        for node, items in of_nodes.items()
-        for piece in _of_node(node, *announcements.get(node, ("", 0)), items)
+        f"[{json.dumps(node)},{json.dumps(incarnation)},{number},{lists}]"
+        for node in {**announcements, **of_nodes}
+        for incarnation, number in (announcements.get(node, ("", 0)),)
+        for lists in of_nodes.get(node, [_NOTHING])
     ]
     learned = [
         json.dumps([key.user, key.application, key.pattern, list(each)]) for key, each in sizes.items()
@@ -87,24 +87,6 @@ def read(text: str, now: float) -> Notification:
     except (KeyError, TypeError) as error:
         raise ValueError(f"not what a service reports: {error!r}") from None
     return Notification(origin, nodes, sizes)
-
-
-def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, str]]) -> Iterator[str]:
-    """Yield what is reported of one node, in pieces of a bounded size."""
-    lists: tuple[list[str], ...] = [], [], [], []
-    head = f"[{json.dumps(node)},{json.dumps(incarnation)},{number},"
-    size = 0
-    for which, item in items:
-        if size + len(item) > MAX_BYTES // 2:
-            yield _piece(head, lists)
-            lists, size = ([], [], [], []), 0
-        lists[which].append(item)
-        size += len(item) + 1
-    yield _piece(head, lists)
-
-
-def _piece(head: str, lists: tuple[list[str], ...]) -> str:
-    return head + ",".join(f"[{','.join(part_list)}]" for part_list in lists) + "]"
 
 
 def _packed(pieces: Iterable[str]) -> Iterator[list[str]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from importlib.metadata import version
 from pathlib import Path
 
 import structlog
-from ses_listen.server import Listener
+from ses_listen.server import Listener, collect_rarely
 from ses_listen.server import serve as listen_and_serve
 from ses_listen.threads import Threads
 from ses_listen.tls import FollowedTls, TlsFiles
@@ -20,7 +19,6 @@ THREADS = 32
 MAX_WAITING = 24
 MAX_INSIDE = 256  # requests; beyond, the next would wait too long
 MAX_BODY = 0  # bytes; no question has one, and none is read
-OBJECTS_BEFORE_COLLECTION = 50_000
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +32,7 @@ def serve(
     """
     listener = Listener(listen, None if tls is None else FollowedTls(tls))
     monitor = Monitor(settings, state_dir=state_dir)
-    _collect_rarely()
+    collect_rarely()
     behind = Threads(
         create_app(monitor, max_waiting=MAX_WAITING), THREADS, MAX_INSIDE, MAX_BODY, each=MAX_WAITING + 4
     )
@@ -46,19 +44,9 @@ def serve(
             ready=lambda: log.info("listening", url=listener.url),
             most=4096,
             ending=monitor.table.close,  # who waits is sent home
-            headers=(("Ses-Version", version("qstorman-smed-monitor")),),
+            headers=((b"ses-version", version("qstorman-smed-monitor").encode()),),
         )
     finally:
         behind.close()
         monitor.stop()
         log.info("stopped")
-
-
-def _collect_rarely() -> None:
-    """Let Python look for reference cycles less often.
-
-    Every scrape replaces records, which are trees and go by their reference counts; the default walks
-    them all the same, after every 700 of them.
-    """
-    gc.freeze()
-    gc.set_threshold(OBJECTS_BEFORE_COLLECTION, 10, 10)

@@ -62,7 +62,7 @@ def one_input(data: bytes) -> None:
         body = AnnouncementIn.model_validate_json(data if data[:1] == b"{" else changed(data))
     except ValidationError:
         return
-    said = body.to_model("n1")
+    said = body.to_model("n1", "")
     assert len(said.files) <= 2000
     for ended in body.ended:  # of those that are not read natively
         written = ended.bytes_written

@@ -4,6 +4,7 @@
 #include "pattern.h"
 #include "placement.h"
 #include "rows_module.h"
+#include "table_module.h"
 #include "verdict_module.h"
 
 namespace {
@@ -32,6 +33,7 @@ PYBIND11_MODULE(_state, module) {
   bind_rows(module);
   bind_ledger(module);
   bind_verdicts(module);
+  bind_table(module);
   module.def("decode", &decoded);
   module.def("pattern_of", [](py::handle path) {
     std::string text;

@@ -225,10 +225,6 @@ void bind_placement(py::module_ &module) {
   for (std::size_t at = 0; at < names.size(); at++)
     names[at] = members[at].name;
   bound.attr("__match_args__") = names;
-  module.def("notification_of", [](const Placement &one, double now) {
-    auto [which, text] = notification_of(one, now);
-    return py::make_tuple(static_cast<int>(which), out(text));
-  });
 }
 
 } // namespace ses::state

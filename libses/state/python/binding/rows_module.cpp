@@ -136,6 +136,13 @@ void bind_rows(py::module_ &module) {
     return py::bytes(compressed(static_cast<std::string_view>(body)));
   });
   module.def("placement_rows", &placement_rows);
+  module.def("notified",
+             [](const std::vector<PlacementPtr> &placements, double now, std::size_t most) {
+               py::dict texts;
+               for (const auto &[node, reported] : notified(placements, now, most))
+                 texts[out(node)] = reported;
+               return texts;
+             });
   module.def("file_rows", [](std::vector<PlacementPtr> placements) {
     return placed(std::move(placements),
                   [](auto &row, const Placement &one, std::size_t) { file_row(row, one); });

@@ -37,13 +37,8 @@ class Itemised(BaseModel):
     """A message whose items, those of the lists ``ITEMS`` and of the objects among them, stand alone."""
 
     ITEMS: ClassVar[frozenset[str]]
-
-    _refused: tuple[Refused, ...] = ()
-
-    @property
-    def refused(self) -> tuple[Refused, ...]:
-        """What was left out."""
-        return self._refused
+    refused: ClassVar[tuple[Refused, ...]] = ()
+    """What was left out; an attribute of pydantic's own would be slow to find."""
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
@@ -88,5 +83,5 @@ class Itemised(BaseModel):
             kept = {key: item for key, item in keyed.items() if key not in details}
             message[name] = kept if isinstance(items, dict) else list(kept.values())
         taken = super().model_validate(message)
-        taken._refused = tuple(refused)
+        object.__setattr__(taken, "refused", tuple(refused))
         return taken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from ses_state import _state
@@ -333,7 +333,7 @@ class AnnouncementIn(Itemised, AnnouncedPart):
     reading: Annotated[list[ReadingIn], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
     stalled: Annotated[list[StalledIn], _listed(64)]
 
-    _files: _state.Files | None = None
+    _files: ClassVar[_state.Files | None] = None
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
@@ -343,16 +343,15 @@ class AnnouncementIn(Itemised, AnnouncedPart):
             return super().model_validate_json(json_data, **options)
         files, rest = decoded
         message = super().model_validate_json(rest, **options)
-        message._files = files
+        object.__setattr__(message, "_files", files)
         return message
 
     @property
     def files(self) -> _state.Files:
         """The files it is about."""
-        if self._files is None:
-            opened, ended = ([file.to_model() for file in files] for files in (self.opened, self.ended))
-            self._files = _state.Files(opened, ended)
-        return self._files
+        if self._files is not None:
+            return self._files
+        return _state.Files(*([file.to_model() for file in files] for files in (self.opened, self.ended)))
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
@@ -360,8 +359,8 @@ class AnnouncementIn(Itemised, AnnouncedPart):
             raise ValueError(f"more than {limits.MAX_ANNOUNCED_FILES} opened and ended together")
         return self
 
-    def to_model(self, node: str) -> Announcement:
-        """Return it as the core knows it."""
+    def to_model(self, node: str, version: str) -> Announcement:
+        """Return it as the core knows it; ``version`` is the agent's."""
         return Announcement(
             node,
             self.incarnation,
@@ -370,7 +369,8 @@ class AnnouncementIn(Itemised, AnnouncedPart):
             Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
             NodeDecisions({decision.id: decision.to_model() for decision in self.decisions}),
             None if self.reading is None else tuple(reading.to_model() for reading in self.reading),
-            number=self.number,
+            version,
+            self.number,
             refused=tuple((item.placement_id, item.detail) for item in self.refused if item.placement_id),
             stalled={stalled.thread: stalled.seconds for stalled in self.stalled},
             excluded={

@@ -1,0 +1,38 @@
+"""The garbage collector of servers is kept quiet, and forgets nothing for ever."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from ses_listen.server import collect_rarely
+
+
+class Circle:
+    """Refers to itself, so that only the collector can free it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+def test_what_lives_is_set_aside_and_circles_that_come_later_are_freed() -> None:
+    kept = Circle()
+    collect_rarely()
+    assert not any(one is kept for one in gc.get_objects())
+    circle: Circle | None = Circle()
+    gone = weakref.ref(circle)
+    circle = None
+    some = [[number] for number in range(10_000)]
+    assert gone() is not None, "nobody waits for the collector each time some objects come to live"
+    some += [[number] for number in range(50_000)]
+    assert gone() is None
