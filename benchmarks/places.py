@@ -31,7 +31,7 @@ import sys, time
 from ses.commands.place import place
 from ses.place import claims, placing
 began = time.perf_counter()
-request = placing.Request(sys.argv[2:], claims.holder("1s", time.time()), size=1000)
+request = placing.request_of(sys.argv[2:], claims.holder("1s", time.time()), size=1000)
 placing.place(request, placing.Path(sys.argv[1]))
 print(time.perf_counter() - began)
 """

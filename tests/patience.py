@@ -14,6 +14,8 @@ import pytest
 
 #: Seconds.  Only a hang uses this up.
 PATIENCE = 120.0
+#: Seconds between two looks at the most.
+LOOK = 0.1
 #: Seconds.  What happens within them is no matter of a pause of the machine.
 SOON = 0.9
 
@@ -27,12 +29,14 @@ def wait_until(
     every: float = 0.01,
 ) -> Found:
     """Wait until `check()` is true; return what it said, or fail saying what was waited for, or what is to be
-    seen then.  It is asked ``every`` so many seconds."""
-    end = time.monotonic() + seconds
+    seen then.  It is asked ``every`` so many seconds at first, and less often the longer it takes: what is
+    asked has work to do, and so have other tests."""
+    begun = time.monotonic()
     while not (found := check()):
-        if time.monotonic() > end:
+        waited = time.monotonic() - begun
+        if waited > seconds:
             pytest.fail(f"waited {seconds} s in vain: {what() if callable(what) else what}")
-        time.sleep(every)
+        time.sleep(max(every, min(waited / 20, LOOK)))
     return found
 
 

@@ -72,7 +72,7 @@ class FakeService:
         self.opened_as: dict[str, list[dict[str, Any]]] = {}
         self.ended_as: dict[str, list[dict[str, Any]]] = {}
         #: Seconds until the next sign of life is asked for.
-        self.pace = 0.5
+        self.pace = 0.1
         #: What files need, by user: a digest, and entries without user and generation.
         self.needs: dict[str, tuple[str, list[dict[str, Any]]]] = {}
         #: Facts and loads of elements that differ from those of the others, by name of the member.
@@ -152,29 +152,29 @@ class FakeService:
 
     def opened(self, placement: str) -> list[dict[str, Any]]:
         """What the service was told of the file created for `placement`; the same once only."""
-        told: list[dict[str, Any]] = []
+        reported: list[dict[str, Any]] = []
         with self._lock:
             for file in self.opened_as.get(placement, []):
                 left_out = ("restore", "decision", "idle", "bytes")
                 facts = {name: value for name, value in file.items() if name not in left_out}
-                told += [] if facts in told else [facts]
-        return told
+                reported += [] if facts in reported else [facts]
+        return reported
 
     def restored(self, placement: str) -> list[dict[str, Any]]:
         """How the agent said the placement came about, each time it did."""
         with self._lock:
-            told = self.opened_as.get(placement, [])
-            return [file["restore"] for file in told if file["restore"] is not None]
+            reported = self.opened_as.get(placement, [])
+            return [file["restore"] for file in reported if file["restore"] is not None]
 
     def ended(self, placement: str) -> list[dict[str, Any]]:
         """Reason and size of its end; the same once only, as it is told again by an agent that had to wait
         for the answer for a second."""
-        told: list[dict[str, Any]] = []
+        reported: list[dict[str, Any]] = []
         with self._lock:
             for end in self.ended_as.get(placement, []):
                 facts = {name: end[name] for name in ("reason", "bytes_written")}
-                told += [] if facts in told else [facts]
-        return told
+                reported += [] if facts in reported else [facts]
+        return reported
 
     def is_idle(self, placement: str) -> bool:
         """What was told of it last."""
@@ -252,12 +252,12 @@ class FakeService:
                     self.ended_as.setdefault(end["placement_id"], []).append(end)
                 else:
                     unknown.append(end["placement_id"])
-            still = {id: told[-1] for id, told in self.opened_as.items() if id not in self.ended_as}
+            still = {id: reported[-1] for id, reported in self.opened_as.items() if id not in self.ended_as}
             if body["complete"]:
                 for placement in still.keys() - {file["placement_id"] for file in body["opened"]}:
                     self.ended_as[placement] = [{"reason": "lost", "bytes_written": None, "path": None}]
         names = ("placement_id", "user", "device", "inode", "path", "pid")
-        held = [{name: told[name] for name in names} for told in still.values()]
+        held = [{name: reported[name] for name in names} for reported in still.values()]
         answer = {
             "instance": self.instance,
             "stored": self.stored,
@@ -362,8 +362,8 @@ def _handler_of(fake: FakeService) -> type[BaseHTTPRequestHandler]:
                 fake.released.wait(answer.delay)
             raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)
-            told = {} if fake.version is None else {"Ses-Version": fake.version}
-            for name, value in {"Content-Type": "application/json", **told, **answer.headers}.items():
+            said = {} if fake.version is None else {"Ses-Version": fake.version}
+            for name, value in {"Content-Type": "application/json", **said, **answer.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()

@@ -49,11 +49,11 @@ def test_stage_belongs_to_the_caller_alone(agent: Agent, device: int, branches: 
 
 @pytest.mark.root
 def test_stage_of_another_user_belongs_to_that_user(agent: Agent, service: FakeService, device: int) -> None:
-    told = as_nobody(agent, device)
-    assert told["status"] == str(side.PLACE)
-    status = os.lstat(told["stage"])
+    answer = as_nobody(agent, device)
+    assert answer["status"] == str(side.PLACE)
+    status = os.lstat(answer["stage"])
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY, 0o744)
-    assert told["stage"].endswith(f"/.ses/{NOBODY}")
+    assert answer["stage"].endswith(f"/.ses/{NOBODY}")
     assert any(
         pwd.getpwuid(NOBODY).pw_name in announcement.body["users"] for announcement in service.announcements()
     )
@@ -91,8 +91,8 @@ def test_service_is_told_what_a_file_was_placed_for(
     assert decision["candidates"][0]["element"] == conversation.answer.element
     assert decision["candidates"][0]["distance"] == pytest.approx(conversation.answer.distance)
     assert (mine["batch_number"], mine["batch_size"], mine["predicted"]["write"]) == (1, 1, 200e6)
-    (told,) = service.opened(placement)
-    assert told["application"] == "simulate"
+    (reported,) = service.opened(placement)
+    assert reported["application"] == "simulate"
     assert service.restored(placement)[0]["decided_by"] == "agent"
 
 
@@ -118,10 +118,7 @@ def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
     assert {
         (requirement["kind"], requirement["bound"], requirement["level"])
         for requirement in decision["requirements"]
-    } == {
-        ("current-write-rate", 30e6, "explicit"),
-        ("current-read-rate", 10e6, "user"),
-    }
+    } == {("current-write-rate", 30e6, "explicit"), ("current-read-rate", 10e6, "user")}
     assert decision["user_needs"] == "g1"
 
 
@@ -153,6 +150,7 @@ def test_stripe_hint_of_the_program_wins(agent: Agent, device: int) -> None:
 
 
 def test_questions_are_answered_without_the_service(agent: Agent, service: FakeService, device: int) -> None:
+    service.pace = 0.5
     agent.ask(device).close()
     before, begun = len(service.requests), time.monotonic()
     given = []
@@ -191,7 +189,6 @@ def test_place_that_was_not_used_is_counted_off_and_not_told(
 def test_system_without_room_is_unavailable(
     start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
-    service.pace = 0.5
     for element in service.targets:
         service.loads[element] = {"free": 0.0}
     agent = start(service.url)

@@ -90,11 +90,7 @@ def test_what_a_user_has_mounted_does_not_say_what_is_a_branch(
 @pytest.mark.root
 @pytest.mark.parametrize("mode", [0o2775, 0o777])
 def test_branch_whose_directories_others_can_rename_is_not_used_until_it_is_sticky(
-    start: Callable[..., Agent],
-    service: FakeService,
-    device: int,
-    branches: dict[str, Path],
-    mode: int,
+    start: Callable[..., Agent], service: FakeService, device: int, branches: dict[str, Path], mode: int
 ) -> None:
     for branch in branches.values():
         branch.chmod(mode)

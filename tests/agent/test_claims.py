@@ -145,8 +145,8 @@ def test_file_is_told_with_its_decision_and_followed_to_its_end(
     fd = claims.create(claim, path, application="simulate", expected_bytes=1e9)
     placement = claims.id_of(claim)
     wait_until(lambda: service.opened(placement), "the service heard of it")
-    (told,) = service.opened(placement)
-    assert (told["path"], told["application"], told["inode"]) == (
+    (reported,) = service.opened(placement)
+    assert (reported["path"], reported["application"], reported["inode"]) == (
         str(path),
         "simulate",
         str(path.stat().st_ino),
@@ -238,8 +238,8 @@ def test_choice_from_an_earlier_epoch_is_explained(
         service.loads[element] = {"busy": 0.5, "foreign": 0.5}
         another = claims.choose(row=0)
         os.close(claims.create(another, tmp_path / f"busy{row}"))
-        told = claims.id_of(another)  # files told together share what is said of the first
-        wait_until(lambda id=told: service.restored(id), "another file is told")
+        reported = claims.id_of(another)  # files told together share what is said of the first
+        wait_until(lambda id=reported: service.restored(id), "another file is told")
         wait_until(lambda row=row: claims.table.rows()[row].foreign == 0.5, "the element is busy now")
         fd = claims.create(claim, tmp_path / f"file{row}")
         placement = claims.id_of(claim)
@@ -270,7 +270,6 @@ def test_needs_that_change_change_the_entries(
         }
 
     user = "root" if os.getuid() == 0 else os.environ.get("USER", "")
-    service.pace = 0.5
     service.needs[user] = ("g1", [need(50e6, None)])
     agent = start(service.url)
     agent.wait_for("service found")
@@ -313,8 +312,8 @@ def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_
         levels[claims.id_of(claim)] = level
     for placement, level in levels.items():
         wait_until(lambda id=placement: id in service.decided, "it is told")
-        (told,) = service.decided[placement][1]["requirements"]
-        assert (told["bound"], told["level"]) == (50e6, level)
+        (reported,) = service.decided[placement][1]["requirements"]
+        assert (reported["bound"], reported["level"]) == (50e6, level)
 
 
 def test_delta_changes_its_rows_and_no_others(claims: Claims, service: FakeService, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
     with monkeypatch.context() as environment:
         environment.setenv("LD_PRELOAD", str(library))
         environment.setenv("ALL_NAMES_KNOWN", str(base / "known"))
-        agent = start(service.url)
+        agent = start(service.url, "--answer-ms", "2000")  # so long a question of nobody waits for the name
     agent.wait_for("service found")
     path = tmp_path / "of-nobody"
     path.touch()

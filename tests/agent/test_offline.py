@@ -337,6 +337,7 @@ def test_overloaded_service_is_left_alone_and_done_without(
 ) -> None:
     agent = start(service.url)
     agent.wait_for("union has 8 candidates")
+    agent.ask(device).close()  # the first question of a user waits for the service
     service.instead = lambda _: problem(503, "overloaded", "later", **{"Retry-After": "60"})
     chosen(agent, device, 3)
     asked = len(service.requests)

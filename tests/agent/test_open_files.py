@@ -98,9 +98,9 @@ def created(agent: Agent, service: FakeService, device: int, directory: Path) ->
 
 def test_created_file_is_reported_with_path_inode_and_process(service: FakeService, created: Created) -> None:
     status = os.fstat(created.fd)
-    (told,) = service.opened(created.placement)
-    assert abs(told.pop("opened_at") - time.time()) < PATIENCE
-    assert told == {
+    (reported,) = service.opened(created.placement)
+    assert abs(reported.pop("opened_at") - time.time()) < PATIENCE
+    assert reported == {
         "placement_id": created.placement,
         "user": pwd.getpwuid(os.getuid()).pw_name,
         "path": str(created.path),

@@ -73,11 +73,7 @@ def test_ranks_that_ask_are_given_elements_of_their_own(
 
 
 def test_ranks_on_two_nodes_land_on_elements_of_their_own(
-    agents: list[Agent],
-    services: list[FakeService],
-    union: Path,
-    branches: dict[str, Path],
-    binary: Path,
+    agents: list[Agent], services: list[FakeService], union: Path, branches: dict[str, Path], binary: Path
 ) -> None:
     """All at once, each choosing from the table of its node."""
     for agent, service in zip(agents, services, strict=True):

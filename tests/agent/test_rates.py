@@ -95,10 +95,10 @@ def test_processes_are_asked_in_turn_also_where_many_say_nothing(said: dict[str,
 
 def achieved(service: FakeService, placement: str) -> dict[str, Any]:
     service.wait_for_end(placement)
-    told: dict[str, Any] = service.ended_as[placement][-1]["achieved"]
-    assert told["open_seconds"] >= max(told["writing_seconds"], told["reading_seconds"]) >= 0
-    assert len(told["samples"]) <= 32
-    return told
+    reported: dict[str, Any] = service.ended_as[placement][-1]["achieved"]
+    assert reported["open_seconds"] >= max(reported["writing_seconds"], reported["reading_seconds"]) >= 0
+    assert len(reported["samples"]) <= 32
+    return reported
 
 
 def test_program_that_grows_one_file_and_overwrites_another(
@@ -165,10 +165,10 @@ def test_what_is_written_at_random_places_is_counted(
         moments.append(time.monotonic() - created)
         time.sleep(0.1)
     os.close(fd)
-    told = achieved(service, claims.id_of(claim))
+    reported = achieved(service, claims.id_of(claim))
     # Looks come late on a busy machine, and what was written up to the first is not all told.
-    before_it = sum(moment <= told["samples"][0][0] for moment in moments)
-    assert 0.65 * (60 - before_it) <= told["bytes_written"] / (MEGA // 2) <= 1.35 * 60
+    before_it = sum(moment <= reported["samples"][0][0] for moment in moments)
+    assert 0.65 * (60 - before_it) <= reported["bytes_written"] / (MEGA // 2) <= 1.35 * 60
 
 
 def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
@@ -189,10 +189,10 @@ def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
         time.sleep(0.1)
     os.close(read)
     os.close(written)
-    told = achieved(service, claims.id_of(claim))
+    reported = achieved(service, claims.id_of(claim))
     size = steps * MEGA // 2
-    assert told["bytes_written"] == pytest.approx(size, rel=0.2)
-    assert told["bytes_read"] == pytest.approx(size, rel=0.5)
+    assert reported["bytes_written"] == pytest.approx(size, rel=0.2)
+    assert reported["bytes_read"] == pytest.approx(size, rel=0.5)
 
 
 @pytest.mark.root

@@ -12,7 +12,7 @@ from claims_program import NOT_CREATED, Claims, attached
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from ses_client.unions import file_system_at
+from ses_client.mounts import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
 KEPT_FOR = 64e6
@@ -94,10 +94,7 @@ def test_a_claim_counts_once_on_all_elements_of_one_device(claims: Claims) -> No
 
 
 def test_streams_of_other_nodes_are_added(claims: Claims, service: FakeService) -> None:
-    service.loads = {
-        "union/b0": {"server_streams": 2},
-        "union/b1": {"own": 1, "server_streams": 2},
-    }
+    service.loads = {"union/b0": {"server_streams": 2}, "union/b1": {"own": 1, "server_streams": 2}}
     wait_until(lambda: on_servers(claims) == [2, 2, 0, 0], "the node hears of it")
     claim = claims.choose(row=1)
     wait_until(lambda: on_servers(claims) == [3, 3, 0, 0], "its own comes on top")

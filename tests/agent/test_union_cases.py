@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from agent_sources import link
-from ses_client.unions import is_another, parse_branches
+from ses_client.mounts import is_another
+from ses_client.unions import parse_branches
 
 CASES: dict[str, list[dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_name("union_cases.toml").read_text("utf-8")

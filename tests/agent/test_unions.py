@@ -16,7 +16,8 @@ from claims_program import Table
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from ses_client.unions import file_system_at, hold_back
+from ses_client.mounts import file_system_at
+from ses_client.unions import hold_back
 
 pytestmark = pytest.mark.root
 

@@ -133,6 +133,7 @@ def test_an_agent_that_can_keep_nothing_says_what_is_lost(
 ) -> None:
     agent = start(service.url, "--state-dir", "/proc/none")
     agent.wait_for("union has")
+    agent.ask(device).close()  # the first question of a user waits for the service
     service.kill()
     written(agent, device, tmp_path / "ended", b"1")
     assert agent.stop() == 0

@@ -35,15 +35,15 @@ def kept(tmp_path: Path, service: SelectionServiceDouble) -> str:
 
 
 def test_each_element_is_told_with_its_time_and_what_binds(ses: Ses, kept: str) -> None:
-    told = ses.json("advise", "--profile", kept)
-    assert [forecast["elements"] for forecast in told["forecasts"]] == [
+    answer = ses.json("advise", "--profile", kept)
+    assert [forecast["elements"] for forecast in answer["forecasts"]] == [
         ["union/b1"],
         ["union/b2"],
         ["union/b2", "union/b1"],
     ]
-    assert [forecast["seconds"] for forecast in told["forecasts"]] == pytest.approx([4.0, 3.0, 2.0])
-    assert {forecast["binding"] for forecast in told["forecasts"]} == {"disk"}
-    assert told["measured_seconds"] == 9.0
+    assert [forecast["seconds"] for forecast in answer["forecasts"]] == pytest.approx([4.0, 3.0, 2.0])
+    assert {forecast["binding"] for forecast in answer["forecasts"]} == {"disk"}
+    assert answer["measured_seconds"] == 9.0
     result = ses("advise", "--profile", kept)
     assert "Storage binds: 2 stripes would take 50% less time." in result.stdout
 
@@ -67,8 +67,8 @@ def test_the_link_is_that_of_this_node_where_the_site_describes_it(
         {"node_class": name, "nodes": "n1", "count": 1, "heard": 1, "open_files": 0, "link_mb_s": rate}
         for name, rate in (("other", 5.0), ("compute", 29.0))
     ]
-    told = ses.json("advise", "--profile", kept)["forecasts"][0]
-    assert (told["binding"], told["seconds"]) == ("network link", pytest.approx(10.0))
+    answer = ses.json("advise", "--profile", kept)["forecasts"][0]
+    assert (answer["binding"], answer["seconds"]) == ("network link", pytest.approx(10.0))
     assert ses.json("advise", "--link", "1GB/s", "--profile", kept)["forecasts"][0]["binding"] == "disk"
     service.node_classes[1]["link_mb_s"] = None
     assert ses.json("advise", "--profile", kept)["forecasts"][0]["binding"] == "disk"
@@ -82,9 +82,9 @@ def test_the_link_is_as_calibrated_before_as_described_and_says_when(
         "node": "n1", "calibrated_at": measured_at, "method": "one TCP stream to a peer", "cores": 64,
         "core_copy_mb_s": 8000.0, "memory_mb_s": 200_000.0, "link_mb_s": 29.0,
     }  # fmt: skip
-    told = ses.json("advise", "--profile", kept)
-    assert told["forecasts"][0]["binding"] == "network link"
-    assert told["link"] == {"mb_s": 29.0, "from": "calibration", "calibrated_at": measured_at}
+    answer = ses.json("advise", "--profile", kept)
+    assert answer["forecasts"][0]["binding"] == "network link"
+    assert answer["link"] == {"mb_s": 29.0, "from": "calibration", "calibrated_at": measured_at}
     day = time.strftime("%Y-%m-%d", time.localtime(measured_at))
     assert f"Link of this node: 29 MB/s, measured on {day}" in ses("advise", "--profile", kept).stdout
     assert f"/v1/nodes/{socket.gethostname()}/calibration" in [path for _, path, _ in service.requests]
@@ -167,14 +167,14 @@ def test_the_last_forecast_is_told_beside_what_files_achieved(
     assert ses("advise", "--last").exit_code == 5, "nothing ran"
     service.files = [ended("union/b2"), ended("union/b2", state="open", ended_at=None),
                      ended("union/b1", opened_at=1.0)]  # fmt: skip
-    told = ses.json("advise", "--last", "--job", "7")
+    answer = ses.json("advise", "--last", "--job", "7")
     assert {name: service.asked[name] for name in ("user", "application", "job")} == {
         "user": "alice", "application": "sim", "job": "7",
     }  # fmt: skip
-    assert (told["elements"], told["files"], told["open_files"]) == (["union/b2"], 1, 1)
-    (seconds, *_) = told["compared"]
+    assert (answer["elements"], answer["files"], answer["open_files"]) == (["union/b2"], 1, 1)
+    (seconds, *_) = answer["compared"]
     assert (seconds["forecast"], seconds["measured"]) == pytest.approx((3.0, 6.0), rel=0.01)
-    assert (told["binding_forecast"], told["binding_measured"]) == ("disk", "disk")
+    assert (answer["binding_forecast"], answer["binding_measured"]) == ("disk", "disk")
     text = ses("advise", "--last").stdout
     assert "Bound by the disk, as forecast." in text
     assert "1 files: others came." in text

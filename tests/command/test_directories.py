@@ -65,12 +65,16 @@ def test_directories_are_described_with_what_they_share(ses, tmp_path: Path) -> 
 def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from ses.place import described as module
     from ses.place.directories import Directory
-    from ses_client.unions import parse_mounts
+    from ses_client.mounts import parse_mounts
 
     mounts = parse_mounts(MOUNTINFO.encode())
     seen = [
         Directory(
-            one.point, path=one.point, identity=(n, 2), mount=one.number, device=device_of(one, one.device)
+            given=one.point,
+            path=one.point,
+            identity=f"{n}:2",
+            mount=one.number,
+            device=device_of(one, one.device),
         )
         for n, one in enumerate(mounts)
     ]

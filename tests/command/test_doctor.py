@@ -16,7 +16,7 @@ from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
 from ses.doctor import service as service_checks
 from ses.doctor.library import NAMES
-from ses_client.unions import file_system_at
+from ses_client.mounts import file_system_at
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ from mounts import served, stopped
 from ses.doctor.directories import check_directories
 from ses.doctor.finding import Finding, State
 from ses_client.messages.elements import Element
-from ses_client.unions import file_system_at
+from ses_client.mounts import file_system_at
 
 
 def examined(path: Path, file_system: str | None = None) -> Finding:

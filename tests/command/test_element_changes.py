@@ -39,8 +39,8 @@ def test_a_drained_element_takes_no_files_until_it_is_undrained(site):
     (refused,) = [one for one in answer["refused"] if one["element"] == best]
     assert refused["reason"] == "draining"
     assert refused["detail"] == "The site is emptying it (disk 12 is replaced); no file may be added."
-    told = listed(site, best)
-    assert (told["state"], told["state_reason"], told["state_until"]) == (
+    element = listed(site, best)
+    assert (element["state"], element["state_reason"], element["state_until"]) == (
         "draining",
         "disk 12 is replaced",
         None,
@@ -85,20 +85,20 @@ def test_an_element_is_added_changed_removed_and_put_back(site):
     where = ("--server", "nas9", "--target", "/srv/disk9")
     shown = done(site("elements", "add", "union/b9", *where, "--read", "500MB/s", "--capacity", "1.5TiB"))
     assert "+ site union/server/nas9" in shown
-    told = listed(site, "union/b9")
-    assert (told["server"], told["target"], told["nominal"]["read_mb_s"]) == ("nas9", "/srv/disk9", 500)
-    assert told["capacity_bytes"] == pytest.approx(1.5 * 2**40)
+    answer = listed(site, "union/b9")
+    assert (answer["server"], answer["target"], answer["nominal"]["read_mb_s"]) == ("nas9", "/srv/disk9", 500)
+    assert answer["capacity_bytes"] == pytest.approx(1.5 * 2**40)
     assert "already" in done(site("elements", "add", "union/b9", *where), 1)
     done(site("elements", "set", "union/b9", "--tier", "flash", "--write", "1.2GB/s"))
-    told = listed(site, "union/b9")
-    assert (told["tier"], told["nominal"]) == ("flash", {"read_mb_s": 500, "write_mb_s": 1200})
+    answer = listed(site, "union/b9")
+    assert (answer["tier"], answer["nominal"]) == ("flash", {"read_mb_s": 500, "write_mb_s": 1200})
     assert "Nothing changes" in done(site("elements", "set", "union/b9", "--tier", "flash"))
     shown = done(site("elements", "remove", "union/b9"))
     assert "- site union/server/nas9" in shown
     assert listed(site, "union/b9") is None
     number = re.search(r"ses kb undo (\d+)", shown)[1]
     done(site("kb", "undo", number))
-    assert listed(site, "union/b9") == told
+    assert listed(site, "union/b9") == answer
     done(site("elements", "remove", "union/b9"))
 
 
@@ -118,10 +118,10 @@ def test_an_element_is_added_changed_removed_and_put_back(site):
     ],
 )  # fmt: skip
 def test_mistakes_are_told_in_the_words_of_who_made_them(site, args, says, code):
-    told = done(site(*args), code)
-    assert says in told
-    assert "json." not in told
-    assert "?." not in told
+    answer = done(site(*args), code)
+    assert says in answer
+    assert "json." not in answer
+    assert "?." not in answer
 
 
 def test_only_administrators_change_elements(site):

@@ -96,7 +96,7 @@ def test_a_file_nobody_placed_is_not_found_and_says_where_its_bytes_are(
 ):
     service.placements = []
     service.storage_systems = [storage_system(str(tmp_path))]
-    monkeypatch.setattr(command, "sleep", lambda _: None)
+    monkeypatch.setattr(command, "_ANNOUNCED_SECONDS", 0.0)
     lies_in(monkeypatch, tmp_path / "b5")
     result = ses("explain", str(file))
     assert result.exit_code == 5

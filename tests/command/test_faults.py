@@ -123,14 +123,7 @@ def test_the_usual_token_file_is_found_without_being_named(ses, tmp_path, token_
     usual = tmp_path / "config" / "ses" / "token"
     usual.parent.mkdir(parents=True)
     token_file.rename(usual)
-    assert (
-        ses(
-            "elements",
-            SES_TOKEN_FILE="",
-            XDG_CONFIG_HOME=str(tmp_path / "config"),
-        ).exit_code
-        == 5
-    )
+    assert ses("elements", SES_TOKEN_FILE="", XDG_CONFIG_HOME=str(tmp_path / "config")).exit_code == 5
 
 
 @pytest.mark.parametrize(

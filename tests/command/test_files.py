@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 from fake_selection_service import storage_system
+from ses.commands import explain
 from ses_client.visible import on_one_line
 
 MISSED = {
@@ -39,6 +40,12 @@ REPORT = {
     "hours": [summed("3600", 1, 1), summed("7200", 2, 0)],
     "kinds": [], "causes": [{"cause": "others", "files": 1}], "advice": ["1 files: others came."],
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _files_are_not_waited_for(monkeypatch):
+    """As if they were old: of one that was just made the node may still report."""
+    monkeypatch.setattr(explain, "_ANNOUNCED_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)

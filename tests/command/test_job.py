@@ -129,8 +129,7 @@ def test_our_line_is_one_line_whatever_is_in_it():
 
 
 @pytest.mark.parametrize(
-    "before",
-    ["{}", '{ "a": {} }\n', '{"a":1.50,\n"b":[2]}', '{"storage": "mine", "c": "x}"}'],
+    "before", ["{}", '{ "a": {} }\n', '{"a":1.50,\n"b":[2]}', '{"storage": "mine", "c": "x}"}']
 )
 def test_json_of_the_site_stays_json(before: str):
     line = "3 files on 2 elements, 3.0 GB written"

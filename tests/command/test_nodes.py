@@ -52,10 +52,7 @@ def test_a_ranking_asks_what_was_typed_and_shows_who_was_refused(ses, service):
     assert [
         (requirement["kind"], requirement["minimum"], requirement["strictness"])
         for requirement in asked["requirements"]
-    ] == [
-        ("write", 300, "soft"),
-        ("free", 2, "hard"),
-    ]
+    ] == [("write", 300, "soft"), ("free", 2, "hard")]
     row = next(line for line in result.output.splitlines() if "n0007" in line)
     assert all(text in row for text in ("312.5", "lfs01/OST0003", "link"))
     assert f"Refused: n[0100-0199] (100): {REFUSED['detail']}" in result.output

@@ -81,7 +81,7 @@ class Steered:
 
     @contextmanager
     def steered(
-        self, *, blind: float = 15, every: float = 1, under: Sequence[str] = ()
+        self, *, blind: float = 15, every: float = 0.2, under: Sequence[str] = ()
     ) -> Iterator[subprocess.Popen[str]]:
         command = [*under, sys.executable, "-c", WATCH.format(blind), "apply", str(self.mount), "--watch"]
         with subprocess.Popen(
@@ -153,7 +153,7 @@ def test_branches_are_out_of_the_choice_while_they_are_bad_and_come_back(steered
             (steered.mount / f"f{number}").touch()
         assert not list(steered.branches[1].iterdir())
         steered.offer(90, 60, 90, 90)  # not yet as good as it has to be
-        time.sleep(2.5)
+        time.sleep(1)
         assert steered.held() == {"b2"}
         steered.offer(90, 80, 90, 90, refused="b1")
         steered.holds("b1")
@@ -196,7 +196,7 @@ def test_what_an_administrator_changes_meanwhile_stays(steered: Steered) -> None
         steered.offer(10, 90, 10, 10)
         steered.holds("b1")
         steered.set_option("branches", f"{b1}=NC:{b2}=RW:{b3}=RO:{b4}=NC,3M")  # as it is retired by people
-        time.sleep(2.5)
+        time.sleep(1)
         assert steered.listed == f"{b1}=NC:{b2}=RW:{b3}=RO:{b4}=NC,3M"
         running.terminate()
         running.communicate(timeout=30)
@@ -400,7 +400,7 @@ def steer_at_random(steered: Steered, seconds: float, is_well: Callable[[], bool
             running.communicate(timeout=60)
 
 
-@pytest.mark.parametrize("seconds", [20, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [8, pytest.param(600, marks=pytest.mark.long)])
 def test_no_create_fails_while_steering_comes_and_goes(steered: Steered, ses: Any, seconds: float) -> None:
     before = steered.listed
     with Writers(steered.mount, 8) as writers:

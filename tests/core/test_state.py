@@ -27,7 +27,7 @@ from ses_state._state import Counter, Files, decode
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / "libses" / "state"
 SEED = Path(__file__).with_name("announcement.json")
-SANITIZED = ("-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all")
+SANITIZED = ("-g1", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all")
 ROWS = ("u/a", "u/b", "u/c")
 ELEMENTS = st.sampled_from(
     [
@@ -241,19 +241,18 @@ def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "checks",
-    ["address,undefined", pytest.param("thread", marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize("checks", ["address,undefined", pytest.param("thread", marks=pytest.mark.long)])
 def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path, checks: str) -> None:
     subprocess.run(
         ["gcc", "-std=gnu11", f"-fsanitize={checks}", "-c", *STATE.glob("*.c")], cwd=tmp_path, check=True
     )
     names = ("bounds", "counter", "decode", "ledger", "ledger_counts", "records", "reports")
-    sources = [STATE / f"{name}.cpp" for name in names]
+    sources = [*(STATE / f"{name}.cpp" for name in names), Path(__file__).with_name("fuzz_announcements.cpp")]
+    whole = tmp_path / "whole.cpp"  # their headers are read once: a tenth of the time
+    whole.write_text("".join(f'#include "{source}"\n' for source in sources))
     program = built(
         tmp_path / "fuzz", "g++", "-std=gnu++20", "-O0", f"-fsanitize={checks}", "-pthread",
-        Path(__file__).with_name("fuzz_announcements.cpp"), *sources, *tmp_path.glob("*.o"), "-lsimdjson",
+        whole, *tmp_path.glob("*.o"), "-lsimdjson",
     )  # fmt: skip
     done = subprocess.run([program, SEED, "2000"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -153,7 +153,7 @@ def sentences(text):
     ("moment", "number"),
     [
         ("starting the services", signal.SIGTERM),
-        ("without the library: tar", signal.SIGINT),
+        pytest.param("without the library: tar", signal.SIGINT, marks=pytest.mark.long),
         ("under the library: sqlite3", signal.SIGTERM),
     ],
 )

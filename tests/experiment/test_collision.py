@@ -64,7 +64,7 @@ def spread(rounds):
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("process", ["each", "one"])
+@pytest.mark.parametrize("process", ["each", pytest.param("one", marks=pytest.mark.long)])
 def test_files_created_together_go_to_different_branches(traces, tmp_path, process):
     """A machine with much else to do may hold up a round or two: then five more have the last word."""
     rounds = played(traces, tmp_path / "log", process, 3)

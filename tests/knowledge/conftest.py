@@ -12,6 +12,7 @@ import pytest
 from patience import wait_for_answer
 from ports import free_port
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
+from ses_service.knowledge.store import retry
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A fault of Jena's own journal (5.6.0): docs/knowledge-base.md.
@@ -101,6 +102,12 @@ def store(request: pytest.FixtureRequest) -> HttpStore:
 @pytest.fixture
 def knowledge(store: HttpStore) -> KnowledgeBase:
     return KnowledgeBase(store)
+
+
+@pytest.fixture
+def _gives_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that stays away all the time is not asked for three seconds."""
+    monkeypatch.setattr(retry, "_SECONDS", 0.1)
 
 
 @pytest.fixture

@@ -127,6 +127,7 @@ def test_the_last_known_site_decides_while_the_store_is_away(switched: Switched,
     assert (base["reachable"], base["age_seconds"]) == (False, 90)
 
 
+@pytest.mark.usefixtures("_gives_up_at_once")
 def test_a_write_while_the_store_is_away_fails_clearly_and_loses_nothing(
     switched: Switched, tmp_path: Path
 ) -> None:

@@ -51,10 +51,7 @@ BAD = {
     "another level": lambda site: site + ODRL + SET.replace('qsm:level "user"', 'qsm:level "tribe"'),
 }
 ODRL = "@prefix odrl: <http://www.w3.org/ns/odrl/2/> .\n"
-GOOD = {
-    "a site": lambda site: site,
-    "with requirements": lambda site: site + ODRL + SET,
-}
+GOOD = {"a site": lambda site: site, "with requirements": lambda site: site + ODRL + SET}
 
 
 @pytest.fixture

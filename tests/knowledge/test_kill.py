@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +27,26 @@ WRITERS = 3
 WRITES = 30
 
 
+@dataclass
 class Victim:
-    """A store that can be killed and comes back with its data."""
+    """A store that can be killed, ``times``, and comes back with its data."""
 
-    def __init__(self, store: HttpStore, kill: Callable[[], None]) -> None:
-        self.store = store
-        self.kill = kill
+    store: HttpStore
+    kill: Callable[[], None]
+    times: int = 3
 
 
-@pytest.fixture(params=["oxigraph", "fuseki"])
+@pytest.fixture(params=["oxigraph", "fuseki", pytest.param("fuseki often", marks=pytest.mark.long)])
 def victim(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    if request.param == "fuseki":
+    """Fuseki takes seconds to start."""
+    if request.param.startswith("fuseki"):
         server = type(request.getfixturevalue("fuseki"))(tmp_path)
 
         def kill_and_start() -> None:
             server.kill()
             server.start()
 
-        yield Victim(server.client(), kill_and_start)
+        yield Victim(server.client(), kill_and_start, 5 if "often" in request.param else 1)
         server.stop()
         return
     embedded = EmbeddedStore(tmp_path)
@@ -94,7 +97,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_applied(victim: Victim
     writers = [Writer(victim.store, f"u{number}", written) for number in range(WRITERS)]
     for writer in writers:
         writer.start()
-    for _kill in range(3):
+    for _ in range(victim.times):
         for _ in range(WRITES // 3):
             assert written.acquire(timeout=600)
         victim.kill()
@@ -115,7 +118,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_applied(victim: Victim
             assert set(found.requirements) == set(last.requirements)
         assert len(found.requirements) == 2
         assert len({requirement.bound for requirement in found.requirements}) == 1
-    assert sum(len(writer.acknowledged) for writer in writers) > WRITES
+    assert sum(len(writer.acknowledged) for writer in writers) > victim.times * WRITES // 3
 
 
 class Losing(HttpStore):
@@ -161,6 +164,7 @@ def test_a_write_whose_answer_was_lost_is_found_out_and_not_doubled(losing: Losi
     assert list(read.requirements) == STATED
 
 
+@pytest.mark.usefixtures("_gives_up_at_once")
 def test_a_write_that_may_have_been_stored_says_so_and_can_be_sent_again(losing: Losing) -> None:
     losing.after = 10**6
     knowledge = KnowledgeBase(losing)
@@ -175,6 +179,7 @@ def test_a_write_that_may_have_been_stored_says_so_and_can_be_sent_again(losing:
     assert KnowledgeBase(losing).requirement_sets()[0].revision == 1
 
 
+@pytest.mark.usefixtures("_gives_up_at_once")
 def test_a_write_that_was_not_stored_says_nothing_of_that(losing: Losing) -> None:
     losing.before = 10**6
     with pytest.raises(StoreUnavailableError) as failed:

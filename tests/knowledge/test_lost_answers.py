@@ -96,6 +96,7 @@ def test_a_lost_answer_is_found_out_and_not_doubled(
     assert not planned(changing, FASTER).changes_anything
 
 
+@pytest.mark.usefixtures("_gives_up_at_once")
 def test_a_change_that_may_have_been_made_says_so_and_is_found_when_sent_again(
     changing: Exchange, knowledge: KnowledgeBase, losing: Losing
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_change_that_may_have_been_made_says_so_and_is_found_when_sent_again(
     assert numbers(changing) == [2, 1]
 
 
+@pytest.mark.usefixtures("_gives_up_at_once")
 def test_a_change_that_was_not_made_says_nothing_of_that(
     changing: Exchange, knowledge: KnowledgeBase, losing: Losing
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_change_that_was_not_made_says_nothing_of_that(
     assert changing.apply(plan) == 2, "the plan still holds"
 
 
+@pytest.mark.usefixtures("_gives_up_at_once")
 def test_a_change_that_cannot_be_read_back_may_have_been_made(changing: Exchange, losing: Losing) -> None:
     plan = planned(changing, FASTER)
     losing.lose("select", "before", 10**6)

@@ -18,10 +18,7 @@ PATTERN = """{ GRAPH <a:g> { ?a <a:p> ?w . ?b <a:p> ?x . ?c <a:p> ?y . ?d <a:p> 
     FILTER(?w + ?x + ?y + ?z < 0) } }"""
 COUNT = "SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }"
 
-HEADS = {
-    "query": "SELECT (COUNT(*) AS ?n) WHERE ",
-    "update": "INSERT { GRAPH <a:h> { ?a <a:q> 1 } } WHERE ",
-}
+HEADS = {"query": "SELECT (COUNT(*) AS ?n) WHERE ", "update": "INSERT { GRAPH <a:h> { ?a <a:q> 1 } } WHERE "}
 
 
 def processor_time(pid: int) -> float:

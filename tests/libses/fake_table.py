@@ -176,14 +176,7 @@ class FakeClaims(Segment):
 class FakeTable(Segment):
     """The table of a node, made by root, and the claims of its users; removed by close()."""
 
-    def __init__(
-        self,
-        socket: Path,
-        *,
-        mode: int = 0o644,
-        size: int = SIZE,
-        owner: int = 0,
-    ) -> None:
+    def __init__(self, socket: Path, *, mode: int = 0o644, size: int = SIZE, owner: int = 0) -> None:
         super().__init__(key_of(socket, 0), size, mode, owner)
         self.users: dict[int, FakeClaims] = {}
         self._stopped = threading.Event()

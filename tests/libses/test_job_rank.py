@@ -176,9 +176,7 @@ def test_agent_that_is_asked_is_told_the_rank(union: Union) -> None:
     assert plain.rank == (0, 0, 0, 0)
 
 
-def test_ranks_of_nodes_that_know_nothing_of_each_other_do_not_meet(
-    eight: tuple[Union, FakeTable],
-) -> None:
+def test_ranks_of_nodes_that_know_nothing_of_each_other_do_not_meet(eight: tuple[Union, FakeTable]) -> None:
     """Two nodes, each with an order and claims of its own, and four ranks on each at the same moment."""
     union, table = eight
     other = replace(union, socket=union.path.parent / "other.sock")

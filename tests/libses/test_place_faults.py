@@ -105,8 +105,7 @@ def test_failing_second_open_leads_to_the_plain_call(
 
 
 @pytest.mark.parametrize(
-    ("call", "error"),
-    [("openat", "EMFILE"), ("openat", "EINTR"), ("sendmsg", "ETOOMANYREFS")],
+    ("call", "error"), [("openat", "EMFILE"), ("openat", "EINTR"), ("sendmsg", "ETOOMANYREFS")]
 )
 def test_report_is_sent_without_a_handle_when_there_is_none(
     union: Union, probes: Path, call: str, error: str

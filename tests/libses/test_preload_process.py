@@ -113,11 +113,7 @@ def test_library_adds_little_stack(build: Path, tmp_path: Path) -> None:
     whole = StackUse(build, targets, tmp_path)
     assert whole.frames.keys() >= {"openat", "mkstemp", "fopen", "mknodat", "ses_place_open"}
     assert whole.deepest_of_all()[0] <= 2048, whole.deepest_of_all()
-    assert {
-        "place.c:place_and_log",
-        "layout.c:resize",
-        "mergerfs.c:create",
-    } <= whole.frames.keys()
+    assert {"place.c:place_and_log", "layout.c:resize", "mergerfs.c:create"} <= whole.frames.keys()
     assert any("ses_core_choose" in called for called in whole.calls.values()), "the core is seen"
 
 

@@ -229,10 +229,7 @@ def test_program_s_file_lies_on_the_target_the_service_named(
 
 
 def test_index_becomes_a_strict_list_and_a_name_a_pool(
-    chain: Chain,
-    lustre: LustreMount,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    chain: Chain, lustre: LustreMount, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SES_LUSTRE_STANDIN", str(write_tree(tmp_path / "root")))
     agent, service = chain({"union/OST0004": "4"})

@@ -13,13 +13,7 @@ from lustre_mount import LustreMount
 from patience import wait_until
 from ses.cli import main
 from ses_client.client import ServiceClient
-from ses_client.messages.elements import (
-    Element,
-    Inventory,
-    KnowledgeBaseSource,
-    MonitorSource,
-    Observation,
-)
+from ses_client.messages.elements import Element, Inventory, KnowledgeBaseSource, MonitorSource, Observation
 
 MIB = 2**20
 

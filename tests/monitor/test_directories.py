@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mounts import served, small_disk, stopped
-from ses_client.unions import parse_mounts
+from ses_client.mounts import parse_mounts
 from smed_monitor.collectors.base import Source
 from smed_monitor.collectors.directories import HANGS, Directories
 from smed_monitor.config.settings import ElementSettings, Target

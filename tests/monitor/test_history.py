@@ -213,9 +213,9 @@ def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path) -> None:
 
 
 def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    answer: list[str] = []
     monkeypatch.setattr(
-        recorder_module.log, "error", lambda event, **_facts: told.append(event), raising=False
+        recorder_module.log, "error", lambda event, **_facts: answer.append(event), raising=False
     )
     ring, faults = Ring(100), iter(range(3))
 
@@ -229,13 +229,13 @@ def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytes
     recorder.start()
     wait_until(lambda: len(ring.points("u/a", 0, 1e10, 0.1)) >= 1, "it goes on after three faults")
     recorder.stop()
-    assert told == ["history-not-recorded"]
+    assert answer == ["history-not-recorded"]
 
 
 def test_a_directory_that_takes_no_file_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    answer: list[str] = []
     monkeypatch.setattr(
-        recorder_module.log, "warning", lambda event, **_facts: told.append(event), raising=False
+        recorder_module.log, "warning", lambda event, **_facts: answer.append(event), raising=False
     )
     recorder = Recorder(
         table_of(seen()),
@@ -247,7 +247,7 @@ def test_a_directory_that_takes_no_file_is_told_once(tmp_path: Path, monkeypatch
     )
     recorder.save()
     recorder.save()
-    assert told == ["state-not-saved"]
+    assert answer == ["state-not-saved"]
 
 
 def test_the_better_of_two_is_taken_by_direction() -> None:
@@ -279,16 +279,16 @@ def test_a_monitor_starts_with_what_the_last_one_kept(tmp_path: Path) -> None:
 def test_a_refused_file_is_told_and_the_monitor_starts_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    answer: list[str] = []
     monkeypatch.setattr(
         monitor_module.log,
         "warning",
-        lambda *event, **facts: told.extend((*event, facts["detail"])),
+        lambda *event, **facts: answer.extend((*event, facts["detail"])),
         raising=False,
     )
     (tmp_path / NAME).write_bytes(b"rubbish")
     monitor = Monitor(settings_of(), state_dir=tmp_path)
-    assert told == ["state-refused", "is not a file of smed-monitor; starting with no history"]
+    assert answer == ["state-refused", "is not a file of smed-monitor; starting with no history"]
     assert monitor.learned() == {}
     assert monitor.ring.contents().names == ()
 

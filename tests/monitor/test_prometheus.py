@@ -35,10 +35,7 @@ def test_promtool_accepts_the_configuration(promtool: str, tmp_path: Path) -> No
     assert str(tmp_path) in text
     (tmp_path / "prometheus.yml").write_text(text)
     checked = subprocess.run(
-        [promtool, "check", "config", tmp_path / "prometheus.yml"],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        [promtool, "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True, timeout=60
     )
     assert checked.returncode == 0, checked.stderr
     assert "SUCCESS" in checked.stdout

@@ -6,10 +6,10 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_exporter import FakeExporter, whole
 from patience import wait_until
 from ports import free_port
 from smed_monitor.collectors.prometheus import Prometheus
@@ -20,8 +20,14 @@ from smed_monitor.state.element_history import ElementHistory, element_history
 from smed_monitor.state.history import Point, Ring
 
 TEXT = "Content-Type: text/plain; version=0.0.4\r\n"
-
-PAGE = b"".join(
+ELEMENTS = b"""\
+smed_element_read_bytes_per_second{element="u/a",window="current"} 3e6
+smed_element_read_bytes_per_second{element="u/a",window="average"} 9e9
+smed_element_read_bytes_per_second{element="u/b",window="current"} 8e9
+smed_element_write_bytes_per_second{element="u/a",window="current"} 5e6
+smed_element_queue_depth{element="u/a"} 2
+"""
+OST = b"".join(
     b'%b{component="ost",target="fs-OST0000"} %d\n' % (name, value)
     for name, value in (
         (b"lustre_read_bytes_total", 100),
@@ -38,11 +44,13 @@ needs_prometheus = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
-    """The address of a Prometheus that scrapes the exporter every second."""
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Prometheus that scrapes an exporter of all of that every second."""
+    exporter, folder = FakeExporter(), tmp_path_factory.mktemp("prometheus")
+    exporter.answer = whole(OST + ELEMENTS, headers=TEXT)
     address = exporter.url.removeprefix("http://").removesuffix("/metrics")
-    config = tmp_path / "prometheus.yml"
+    config = folder / "prometheus.yml"
     config.write_text(
         "global: {scrape_interval: 1s}\n"
         f"scrape_configs: [{{job_name: l, static_configs: [{{targets: ['{address}']}}]}}]\n"
@@ -52,7 +60,7 @@ def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
         [
             "prometheus",
             f"--config.file={config}",
-            f"--storage.tsdb.path={tmp_path}/data",
+            f"--storage.tsdb.path={folder}/data",
             f"--web.listen-address={listen}",
             "--log.level=error",
         ]
@@ -60,11 +68,11 @@ def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
     yield f"http://{listen}"
     server.terminate()
     server.wait(60)
+    exporter.close()
 
 
 @needs_prometheus
-def test_an_ost_is_read_out_of_prometheus(prometheus: str, exporter: Any, answer_whole: Any) -> None:
-    exporter.answer = answer_whole(PAGE, headers=TEXT)
+def test_an_ost_is_read_out_of_prometheus(prometheus: str) -> None:
     collector = Prometheus()
     source = collector.open(Target(name="p", collector="prometheus", url=prometheus, timeout_seconds=5))
     samples: list[Any] = []
@@ -86,7 +94,7 @@ def test_an_ost_is_read_out_of_prometheus(prometheus: str, exporter: Any, answer
 
 def history(record: Record, prometheus: str) -> list[Point]:
     """The first two known steps of a record's element, once Prometheus has them."""
-    begun = time.time() - 5
+    begun = time.time() - 15
     settings = HistorySettings(prometheus=prometheus if record.source != "prometheus" else None)
     settings = settings.model_copy(update={"timeout_seconds": 10.0})
     answers: list[ElementHistory] = []
@@ -101,16 +109,8 @@ def history(record: Record, prometheus: str) -> list[Point]:
 
 @needs_prometheus
 def test_the_history_of_an_element_comes_from_the_prometheus_that_scrapes_the_monitor(
-    prometheus: str, exporter: Any, answer_whole: Any
+    prometheus: str,
 ) -> None:
-    page = (
-        b'smed_element_read_bytes_per_second{element="u/a",window="current"} 3e6\n'
-        b'smed_element_read_bytes_per_second{element="u/a",window="average"} 9e9\n'
-        b'smed_element_read_bytes_per_second{element="u/b",window="current"} 8e9\n'
-        b'smed_element_write_bytes_per_second{element="u/a",window="current"} 5e6\n'
-        b'smed_element_queue_depth{element="u/a"} 2\n'
-    )
-    exporter.answer = answer_whole(page, headers=TEXT)
     points = history(Record(element="u/a", source="statvfs", target="n1"), prometheus)
     assert {(point.read, point.write, point.queue_depth) for point in points} == {(3e6, 5e6, 2)}
     assert all(point.at % 5 == 0 for point in points)
@@ -118,9 +118,8 @@ def test_the_history_of_an_element_comes_from_the_prometheus_that_scrapes_the_mo
 
 @needs_prometheus
 def test_the_history_of_an_ost_that_is_read_out_of_prometheus_comes_from_its_counters(
-    prometheus: str, exporter: Any, answer_whole: Any
+    prometheus: str,
 ) -> None:
-    exporter.answer = answer_whole(PAGE, headers=TEXT)
     record = Record(element="fs/o", source="prometheus", target=prometheus, device="fs-OST0000")
     points = history(record, prometheus)
     assert {(point.read, point.write, point.queue_depth) for point in points} == {(0, 0, None)}

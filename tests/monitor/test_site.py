@@ -85,10 +85,7 @@ def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
     ("text", "fault"),
     [
         ("this is no Turtle", "line 1: not Turtle: "),
-        (
-            PREFIX + f":a qsm:name {'( ' * 2000}{') ' * 2000}.",
-            "lists or blank nodes stand too deep",
-        ),
+        (PREFIX + f":a qsm:name {'( ' * 2000}{') ' * 2000}.", "lists or blank nodes stand too deep"),
         (
             PREFIX + ':f qsm:name "fs" ; qsm:observedAt "n1" .\n'
             ':o a qsm:ObjectStorageTarget ; qsm:name "o" ; qsm:elementOf :f ; qsm:target "flash" .\n',
@@ -104,10 +101,10 @@ def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
 def test_faults_name_the_file_and_the_element(tmp_path: Path, text: str, fault: str) -> None:
     path = tmp_path / "site.ttl"
     path.write_text(text)
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as answer:
         described(path, exporters("n1"), COLLECTORS)
-    assert str(told.value).startswith(f"{path}: ")
-    assert fault in str(told.value)
+    assert str(answer.value).startswith(f"{path}: ")
+    assert fault in str(answer.value)
 
 
 def test_a_description_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -128,22 +125,22 @@ def test_the_command_looks_for_what_the_site_describes_and_the_settings_go_befor
             of_system='; qsm:observedAs "/srv/qstorman/{name}"', of_server="", own='; qsm:observedAt "*"'
         )
     )
-    told = CliRunner().invoke(main, ["check", "--config", str(config), "--site", str(site)])
-    assert told.exit_code == 0, told.output
-    assert told.output.splitlines()[1].split()[:3] == ["union/b1", "ok", "loop0"]
+    answer = CliRunner().invoke(main, ["check", "--config", str(config), "--site", str(site)])
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.splitlines()[1].split()[:3] == ["union/b1", "ok", "loop0"]
     config.write_text(
         target + '[[element]]\nid = "union/b1"\ntarget = "n1"\nmount_point = "/mnt/qstorman/b3"\n'
     )
-    told = CliRunner().invoke(main, ["check", "--config", str(config), "--site", str(site)])
-    assert told.output.splitlines()[1].split()[:3] == ["union/b1", "ok", "loop2"]
-    assert len(told.output.splitlines()) == 2
+    answer = CliRunner().invoke(main, ["check", "--config", str(config), "--site", str(site)])
+    assert answer.output.splitlines()[1].split()[:3] == ["union/b1", "ok", "loop2"]
+    assert len(answer.output.splitlines()) == 2
 
 
 def test_a_description_without_anything_to_observe_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "smed.toml"
     config.write_text('[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "http://n1:1/"\n')
-    told = CliRunner().invoke(
+    answer = CliRunner().invoke(
         main, ["check", "--config", str(config), "--site", str(EXAMPLES / "union-site.ttl")]
     )
-    assert told.exit_code == 2
-    assert "element: is required" in told.output
+    assert answer.exit_code == 2
+    assert "element: is required" in answer.output

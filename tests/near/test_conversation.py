@@ -126,6 +126,18 @@ def test_output_and_errors_are_sent_in_the_order_in_which_they_came(monkeypatch)
     assert sent == [(b"O", b"ab"), (b"E", b"c"), (b"O", b"d")]
 
 
+@pytest.mark.timeout(120)
+def test_who_wants_no_more_waits_for_no_program_that_prints_on(there, monkeypatch):
+    """The runner waits to be read, else it would have to be killed."""
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS", 3600.0)
+
+    def no_more(_):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        Conversation(there(["yes"])).hold(no_more, print, None)
+
+
 def test_standard_input_is_passed_on(anywhere):
     data = os.urandom(6_000_000)  # more than may be on the way
     reader, writer = os.pipe()

@@ -174,11 +174,7 @@ def test_a_reader_that_goes_away_ends_it(data):
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (["--held", "n1"], "PATTERN=NODE"),
-        (["--cost", "desktop=3"], "desktop=PRICE"),
-    ],
+    ("options", "why"), [(["--held", "n1"], "PATTERN=NODE"), (["--cost", "desktop=3"], "desktop=PRICE")]
 )
 def test_what_is_not_understood_is_named(mapped, options, why):
     assert why in mapped(*options, code=2)[1]

@@ -36,8 +36,7 @@ def found(sets: list[RequirementSet], now: float, **asked: Any) -> dict[str, tup
 
 
 @pytest.mark.parametrize(
-    ("now", "expected"),
-    [(OPENS - 1, 1.0), (OPENS, 9.0), (CLOSES - 1, 9.0), (CLOSES, 1.0)],
+    ("now", "expected"), [(OPENS - 1, 1.0), (OPENS, 9.0), (CLOSES - 1, 9.0), (CLOSES, 1.0)]
 )
 def test_outside_its_time_a_requirement_is_as_if_it_were_not_stated(now: float, expected: float) -> None:
     sets = [
@@ -221,10 +220,7 @@ def test_a_request_may_name_a_profile(client: Any) -> None:
     assert [
         (requirement["kind"], requirement["minimum"], requirement["level"])
         for requirement in answer["requirements"]
-    ] == [
-        ("current-read-rate", 50.0, "explicit"),
-        ("current-write-rate", 20.0, "explicit"),
-    ]
+    ] == [("current-read-rate", 50.0, "explicit"), ("current-write-rate", 20.0, "explicit")]
 
 
 @pytest.mark.parametrize(

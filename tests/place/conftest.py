@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from mounts import small_disk
 from places_program import Ses
 from ses.place.claims import Holder
-from ses.place.placing import Request
+from ses.place.placing import Request, request_of
 
 
 @pytest.fixture
@@ -43,6 +43,6 @@ def asking() -> Callable[..., Request]:
     """Make a request for a day."""
 
     def make(among: list[str], **more: Any) -> Request:
-        return Request(among, Holder(time.time() + 86400), **more)
+        return request_of(among, Holder(until=time.time() + 86400), **more)
 
     return make

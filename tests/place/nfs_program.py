@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ses.place.claims import holder
-from ses.place.placing import NothingFitsError, Request, as_json, place, release
+from ses.place.placing import NothingFitsError, as_json, place, release, request_of
 from ses_experiment import nfs, user_mode
 from ses_experiment.places_inside import WORK, directories
 
@@ -25,7 +25,7 @@ def asked(among: list[str], away: str = "") -> dict[str, object]:
     for _ in range(30):
         began = time.monotonic()
         with suppress(NothingFitsError):
-            said = as_json(place(Request(among, holder(f"pid:{os.getpid()}", time.time())), LEDGER))
+            said = as_json(place(request_of(among, holder(f"pid:{os.getpid()}", time.time())), LEDGER))
             said["seconds"] = time.monotonic() - began
             if all(one["reason"] is None for one in said["why"] if one["directory"] != away):
                 return said

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +41,13 @@ class Ses:
     def claims(self, **env: str) -> list[dict[str, Any]]:
         claims: list[dict[str, Any]] = self.json("places", **env)["claims"]
         return claims
+
+    def change_claims(self, **values: str) -> None:
+        """Write other values into claims, behind their back: expressions of SQL, in which @ is a member."""
+        with closing(sqlite3.connect(self.ledger)) as ledger, ledger:
+            for name, value in values.items():
+                of_member = re.sub(r"@(\w+)", r"json_extract(text, '$.\1')", value)
+                ledger.execute(f"UPDATE claim SET text = json_set(text, '$.{name}', {of_member})")
 
     @property
     def ledger(self) -> Path:

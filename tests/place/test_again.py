@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,9 +72,8 @@ def test_what_is_that_of_the_claim_is_not_stated_again(ses: Ses, more: tuple[str
 
 def test_what_another_program_wrote_as_a_request_is_said(ses: Ses, tmp_path: Path) -> None:
     ses("place", "--among", tmp_path)
-    for wrong in ("{}", "[", '{"among": [1], "needs": [], "rates": {}, "mkdir": null}'):
-        with closing(sqlite3.connect(ses.ledger)) as ledger, ledger:
-            ledger.execute("UPDATE claim SET asked = ?", (wrong,))
+    for wrong in ("{}", "[", '{"among": [1], "needs": [], "rates": {}}'):
+        ses.change_claims(asked=f"'{wrong}'")
         assert "What was asked for claim 1 cannot be read" in ses("place", "--again", "1", code=1)
 
 
@@ -126,7 +123,6 @@ def test_what_ended_by_itself_is_learned_by_the_next_choice(ses: Ses, disks: Dis
     (one,) = disks(64)
     first = ses.json("place", "--among", one, "--mkdir", "run-XXXX", "--for", "8h")
     fill(first["directory"], 5 * MEBIBYTE)
-    with closing(sqlite3.connect(ses.ledger)) as ledger, ledger:
-        ledger.execute("UPDATE claim SET until = made - 1")
+    ses.change_claims(until="@made - 1")
     ses("place", "--among", one, "--size", "1MB")
     assert ses.json("place", "--among", one, "--mkdir", "run-XXXX")["claim"]["bytes"] == 15 * MEBIBYTE

@@ -29,9 +29,9 @@ def test_directories_are_given_in_turn_while_claims_last(ses: Ses, disks: Disks)
 def test_a_size_is_not_given_where_claims_leave_no_room(ses: Ses, disks: Disks) -> None:
     (only,) = disks(32)
     ses("place", "--among", only, "--size", "20MiB")
-    told = ses("place", "--among", only, "--size", "20MiB", code=1)
-    assert f"{only}: 20.97 MB do not fit: 12.58 MB are free beside the claims there" in told
-    assert "ses release" in told
+    answer = ses("place", "--among", only, "--size", "20MiB", code=1)
+    assert f"{only}: 20.97 MB do not fit: 12.58 MB are free beside the claims there" in answer
+    assert "ses release" in answer
     ses("release", only)
     assert ses("place", "--among", only, "--size", "20MiB") == f"{only}\n"
 
@@ -82,9 +82,9 @@ def test_json_says_what_was_seen_of_each(ses: Ses, disks: Disks) -> None:
 
 def test_a_hard_need_refuses_with_its_reason(ses: Ses, disks: Disks) -> None:
     one, other = disks(16, 16)
-    told = ses("place", "--among", one, other, "--need", "write>=2GB/s!", "--rate", f"{one}=1GB/s", code=1)
-    assert f"{one}: it misses write>=2GB/s,hard;" in told
-    assert f"{other}: it misses write>=2GB/s,hard (its rate is not known: --rate states it)." in told
+    answer = ses("place", "--among", one, other, "--need", "write>=2GB/s!", "--rate", f"{one}=1GB/s", code=1)
+    assert f"{one}: it misses write>=2GB/s,hard;" in answer
+    assert f"{other}: it misses write>=2GB/s,hard (its rate is not known: --rate states it)." in answer
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from ses.place import samples
 from ses.place.claims import boot
-from ses.place.samples import Counters, Load, Sample, counters_of, measure, parse_block
+from ses.place.samples import Counters, Sample, counters_of, measure, parse_block
 from ses_client.devices import Served, device_of, file_system_of, parse_mountstats
-from ses_client.unions import Mount
+from ses_client.mounts import Mount
 
 # As fs/nfs/super.c and net/sunrpc/stats.c of Linux 6.1 print it: two exports of a server, one mounted twice.
 MOUNTSTATS = """\
@@ -103,9 +103,9 @@ def test_a_sample_that_is_kept_saves_the_wait(monkeypatch: pytest.MonkeyPatch) -
     def look(_: object) -> dict[str, Counters]:
         return dict(counted)
 
-    kept = {"8:0": Sample(98.0, Counters(0, 1000, 1_000_000))}
+    kept = {"8:0": Sample(at=98.0, busy_ms=0, queue_ms=1000, moved=1_000_000)}
     found = measure(["8:0"], kept, look)["8:0"]
-    assert found.load == Load(98.0, 0.25, 1.0, 3e6)
+    assert (found.use, found.queue, found.rate, found.own) == (0.25, 1.0, 3e6, 0.0)
     now[0] = 100.05
     assert measure(["8:0"], {"8:0": found}, look) == {"8:0": found}, "two at a moment share a sample"
     assert waited == []

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,9 +31,7 @@ def test_a_claim_ends_with_its_process(ses: Ses, tmp_path: Path) -> None:
 
 def test_a_later_process_of_the_same_number_is_another(ses: Ses, tmp_path: Path) -> None:
     ses("place", "--among", tmp_path, "--for", f"pid:{os.getpid()}")
-    with sqlite3.connect(ses.ledger) as ledger:
-        ledger.execute("UPDATE claim SET started = started - 1")
-    ledger.close()
+    ses.change_claims(started="@started - 1")
     assert ses.claims() == []
 
 
@@ -43,18 +40,14 @@ def test_processes_ended_with_an_earlier_start_of_the_machine_but_leases_go_on(
 ) -> None:
     for lasting in (f"pid:{os.getpid()}", "8h"):
         ses("place", "--among", tmp_path, "--for", lasting)
-    with sqlite3.connect(ses.ledger) as ledger:
-        ledger.execute("UPDATE claim SET boot = 'earlier', file_system = '9:9', device = '9:9'")
-    ledger.close()
+    ses.change_claims(boot="'earlier'", file_system="'9:9'", device="'9:9'")
     assert [claim["pid"] for claim in ses.claims()] == [None]
     assert ses.json("place", "--among", tmp_path)["why"][0]["streams"] == 1
 
 
 def test_a_lease_ends(ses: Ses, tmp_path: Path) -> None:
     ses("place", "--among", tmp_path, "--for", "8h")
-    with sqlite3.connect(ses.ledger) as ledger:
-        ledger.execute("UPDATE claim SET until = made - 1")
-    ledger.close()
+    ses.change_claims(until="@made - 1")
     assert ses.claims() == []
     ses("place", "--among", tmp_path)
     with sqlite3.connect(ses.ledger) as ledger:
@@ -75,8 +68,7 @@ def test_a_claim_ends_with_slurms_process_of_its_job(ses: Ses, disks: Callable[.
         job.stdout.readline()
         second = ses.json("place", "--again", "1")["claim"]
         assert (second["job"], second["pid"]) == ("4711", job.pid)
-        with closing(sqlite3.connect(ses.ledger)) as ledger, ledger:
-            ledger.execute("UPDATE claim SET until = made - 1 WHERE id = 1")
+        ses.change_claims(until="@made - 1")
         assert [claim["job"] for claim in ses.claims()] == ["4711"] * 2, "it lasts longer than the lease"
     finally:
         job.kill()
@@ -87,8 +79,7 @@ def test_a_claim_ends_with_slurms_process_of_its_job(ses: Ses, disks: Callable[.
 def test_a_job_without_such_a_process_ends_with_its_lease_or_its_machine(ses: Ses, tmp_path: Path) -> None:
     ses("place", "--among", tmp_path, "--for", "job", SLURM_JOB_ID="4711")
     assert [claim["job"] for claim in ses.claims()] == ["4711"]
-    with closing(sqlite3.connect(ses.ledger)) as ledger, ledger:
-        ledger.execute("UPDATE claim SET boot = 'earlier'")
+    ses.change_claims(boot="'earlier'")
     assert ses.claims() == []
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import ses.api
 from mounts import served, stopped
 from places_program import Ses
-from ses.place.directories import PATIENCE
+from ses.place import chooser, directories
+from ses.place.directories import PATIENCE, look_at
 
 pytestmark = pytest.mark.root
 
@@ -29,3 +31,27 @@ def test_only_a_directory_that_hangs_is_left_out(
         assert {"directory": str(tmp_path / "union"), "reason": reason} in seen["why"]
         assert took < 10 * PATIENCE
         assert left.stdout == b"", "the process that asked is gone"
+
+
+def test_a_program_that_chooses_again_and_again_waits_for_it_once(
+    disks: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = []
+
+    def look(given: list[str], *more: object) -> object:
+        looked_at.append(given)
+        return look_at(given, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(directories, "look_at", look)
+    monkeypatch.setattr(chooser, "FRESH", 0.0)
+    sound, union = str(disks(16)[0]), str(tmp_path / "union")
+    with (
+        served(tmp_path / "union", tmp_path / "below") as server,
+        ses.api.Places([union, sound], ledger=tmp_path / "ledger") as places,
+        stopped(server),
+    ):
+        for _ in range(2):
+            with places.place() as chosen:
+                assert chosen.directory == sound
+                assert union in [entry.directory.given for entry in chosen.why]
+    assert looked_at == [[union, sound], [sound]]

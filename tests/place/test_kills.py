@@ -23,7 +23,7 @@ from ses_client.errors import UsageError
 
 for job in map(str.strip, sys.stdin):
     try:
-        request = placing.Request(sys.argv[2:], holder(f"pid:{job}", time.time()), size=1000)
+        request = placing.request_of(sys.argv[2:], holder(f"pid:{job}", time.time()), size=1000)
     except UsageError:  # the job has ended
         continue
     sys.stdout.write(f"{job} {placing.place(request, pathlib.Path(sys.argv[1])).claim.id}\\n")  # at once

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import ses.api
-from ses.place import chooser, placing
+from ses.place import chooser, directories, placing
 from ses.place.directories import look_at
 from ses.place.placing import Request
 from ses_client.errors import SesError
@@ -26,7 +26,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return look_at(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(chooser, "FRESH", 3600.0)
-    monkeypatch.setattr(chooser, "look_at", look)
+    monkeypatch.setattr(directories, "look_at", look)
     return noted
 
 

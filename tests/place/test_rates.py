@@ -10,7 +10,7 @@ from ses.place import samples
 from ses.place.decision import Candidate, choose
 from ses.place.directories import Directory
 from ses.place.ledger import opened
-from ses.place.samples import Counters, Learned, Load, Sample, measure
+from ses.place.samples import Counters, Sample, measure
 from ses.quantities import requirements_in
 
 GIGABYTE = 10**9
@@ -34,38 +34,39 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
 
 def test_what_a_device_moved_while_it_was_busy_is_what_it_gives(look: Look) -> None:
     look(1.0, 0, 0)
-    assert look(2.0, 500, 50_000_000).learned.rate is None, "half a second says little"
-    assert look(4.0, 2000, 200_000_000).learned.rate == 100e6
-    assert look(4.01, 2000, 200_000_000).learned.rate == 100e6, "two at a moment share a sample"
-    assert look(60.0, 12_000, 1_200_000_000).learned.rate == pytest.approx(100e6), "however long ago"
+    assert look(2.0, 500, 50_000_000).gives is None, "half a second says little"
+    assert look(4.0, 2000, 200_000_000).gives == 100e6
+    assert look(4.01, 2000, 200_000_000).gives == 100e6, "two at a moment share a sample"
+    assert look(60.0, 12_000, 1_200_000_000).gives == pytest.approx(100e6), "however long ago"
 
 
 def test_a_device_that_becomes_slower_is_soon_known_to_be(look: Look) -> None:
     look(1.0, 0, 0)
-    assert look(101.0, 100_000, 10_000_000_000).learned.rate == 100e6
-    assert look(121.0, 120_000, 10_200_000_000).learned.rate == pytest.approx(40e6)
-    assert look(141.0, 140_000, 10_400_000_000).learned.rate == pytest.approx(20e6)
+    assert look(101.0, 100_000, 10_000_000_000).gives == 100e6
+    assert look(121.0, 120_000, 10_200_000_000).gives == pytest.approx(40e6)
+    assert look(141.0, 140_000, 10_400_000_000).gives == pytest.approx(20e6)
 
 
 def test_what_is_moved_without_claims_teaches_nothing(look: Look) -> None:
     look(1.0, 0, 0)
-    assert look(5.0, 4000, 1_000_000, began=4.0).learned.rate is None
+    assert look(5.0, 4000, 1_000_000, began=4.0).gives is None
 
 
 def test_another_device_of_the_same_name_is_not_taken_for_it(look: Look) -> None:
     look(1.0, 0, 0)
     look(4.0, 2000, 200_000_000)
-    assert look(6.0, 1, 1).learned == Learned()
+    assert look(6.0, 1, 1).seconds == 0
 
 
 def test_streams_of_claims_are_not_taken_for_those_of_others(look: Look) -> None:
     look(1.0, 0, 0)
-    load = look(3.0, 2000, 1, began=2.0).load
-    assert load == Load(1.0, 1.0, 1.0, 0.5, own=0.5)
+    seen = look(3.0, 2000, 1, began=2.0)
+    assert (seen.use, seen.queue, seen.rate, seen.own) == (1.0, 1.0, 0.5, 0.5)
 
 
 def test_what_was_learned_is_kept(tmp_path: Path) -> None:
-    sample = Sample(2.0, Counters(1, 2, 3), Load(1.0, 1.0, 2.0, 3.0, 4.0), Learned(5.0, 6.0))
+    counted = {"at": 2.0, "busy_ms": 1, "queue_ms": 2, "moved": 3}
+    sample = Sample(**counted, use=1.0, queue=2.0, rate=3.0, own=4.0, learned=5.0, seconds=6.0)
     with opened(tmp_path / "ledger") as ledger:
         assert ledger
         ledger.keep({"8:0": sample}, "boot")
@@ -75,8 +76,8 @@ def test_what_was_learned_is_kept(tmp_path: Path) -> None:
 def chosen(*rates: float | None, streams: tuple[int, ...] = (), need: str = "") -> int | None:
     candidates = [
         Candidate(
-            Directory(f"/d{row}", "", f"/d{row}", size=100 * GIGABYTE, free=50 * GIGABYTE),
-            streams[row] if streams else 0,
+            directory=Directory(given=f"/d{row}", path=f"/d{row}", size=100 * GIGABYTE, free=50 * GIGABYTE),
+            streams=streams[row] if streams else 0,
             rate=rate,
         )
         for row, rate in enumerate(rates)

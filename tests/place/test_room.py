@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ses.place import chooser, placing
+from ses.place import directories, placing
 from ses.place.directories import Directory
-from ses.place.placing import NothingFitsError, Request
+from ses.place.placing import NothingFitsError, request_of
 
 MEBIBYTE = 1 << 20
 FILE_SYSTEMS = st.lists(st.integers(0, 200), min_size=1, max_size=4)
@@ -22,23 +22,24 @@ SIZES = st.lists(st.integers(1, 120), min_size=1, max_size=12)
 def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[int], shared: bool) -> None:
     places = [
         Directory(
-            f"/d{row}{half}",
-            "",
-            f"/d{row}{half}",
-            (row, 1),
-            f"9:{row}",
-            f"9:{row}",
-            300 * MEBIBYTE,
-            size * MEBIBYTE,
+            given=f"/d{row}{half}",
+            path=f"/d{row}{half}",
+            identity=f"{row}:1",
+            file_system=f"9:{row}",
+            device=f"9:{row}",
+            size=300 * MEBIBYTE,
+            free=size * MEBIBYTE,
         )
         for row, size in enumerate(free)
         for half in ("ab" if shared else "a")
     ]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chooser, "look_at", lambda *_: places)
+        patch.setattr(directories, "look_at", lambda *_: places)
         claimed = dict.fromkeys((place.file_system for place in places), 0)
         for size in sizes:
-            request = Request([place.given for place in places], placing.Holder(2e10), size=size * MEBIBYTE)
+            request = request_of(
+                [place.given for place in places], placing.Holder(until=2e10), size=size * MEBIBYTE
+            )
             fits = [
                 place
                 for place in places

@@ -163,9 +163,5 @@ def _exporter(name: str, members: list[Element]) -> Exporter:
     ages = [member.age_seconds for member in members if member.age_seconds is not None]
     counts = {state: states.count(state) for state in ("ok", "stale", "missing")}
     return Exporter(
-        target=name,
-        elements=len(members),
-        **counts,
-        oldest_seconds=max(ages, default=None),
-        details=(),
+        target=name, elements=len(members), **counts, oldest_seconds=max(ages, default=None), details=()
     )

@@ -72,8 +72,7 @@ def test_signing_in_leads_back_to_the_page_asked_for(visitor) -> None:
     page = visitor.get(asked.headers["Location"])
     assert 'value="/files?element=union/b1"' in page.get_data(as_text=True)
     done = visitor.post(
-        "/sign-in",
-        {"name": "alice", "password": "correct horse battery", "next": "/files?element=union/b1"},
+        "/sign-in", {"name": "alice", "password": "correct horse battery", "next": "/files?element=union/b1"}
     )
     assert done.headers["Location"] == "/files?element=union/b1"
 

@@ -65,10 +65,7 @@ def rows(text: str, by: str) -> list[list[str]]:
 def test_a_saved_profile_shows_predicted_against_measured_by_application_and_job(alice, used) -> None:
     text = alice.get(PAGE).text
     assert rows(text, "application") == [["dd", "70% of 2 files", "33%", "3"]]
-    assert rows(text, "job") == [
-        ["471", "50% of 1 file", "0%", "1"],
-        ["472", "90% of 1 file", "50%", "2"],
-    ]
+    assert rows(text, "job") == [["471", "50% of 1 file", "0%", "1"], ["472", "90% of 1 file", "50%", "2"]]
     assert "Others came: 1 file" in text
     assert 'href="/files?whose=mine&amp;job=471"' in text
 

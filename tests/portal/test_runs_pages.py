@@ -93,11 +93,7 @@ def test_what_is_odd_is_said_and_what_was_typed_stays(alice, site, changed: dict
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (
-            RefusedError("x", 422, (("json.command", "not a word"),)),
-            422,
-            'id="command-error">Not a word.',
-        ),
+        (RefusedError("x", 422, (("json.command", "not a word"),)), 422, 'id="command-error">Not a word.'),
         (RefusedError("You have 20 runs; stop one first.", 409), 409, "You have 20 runs; stop one first."),
         (NotAllowedError("Role admin may not do this."), 403, "Not started: Role admin may not do this."),
     ],

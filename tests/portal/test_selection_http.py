@@ -103,12 +103,7 @@ def test_a_save_names_the_person_the_token_and_the_revision(server: Server, toke
     assert headers["If-Match"] == '"2"'
     assert json.loads(body) == {
         "requirements": [
-            {
-                "kind": "current-write-rate",
-                "minimum": 20.0,
-                "unit": "MB/s",
-                "strictness": "soft",
-            }
+            {"kind": "current-write-rate", "minimum": 20.0, "unit": "MB/s", "strictness": "soft"}
         ]
     }
     assert saved.revision == 3
@@ -286,11 +281,7 @@ def test_questions_go_where_the_contract_says(server: Server) -> None:
             "GET",
             "/v1/files?job=7&path=a%26b&after=ended%3A1.5%3Aab&limit=9",
         ),
-        (
-            lambda: client.report({"vo": "m", "since": 5.0}),
-            "GET",
-            "/v1/report?vo=m&since=5.0",
-        ),
+        (lambda: client.report({"vo": "m", "since": 5.0}), "GET", "/v1/report?vo=m&since=5.0"),
         (lambda: client.placement("a b?%"), "GET", "/v1/placements/a%20b%3F%25"),
         (client.check, "GET", "/healthz"),
     ]

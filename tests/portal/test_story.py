@@ -189,6 +189,7 @@ def test_an_administrator_drains_an_element_and_takes_it_back(stack: Stack, open
     assert Axe().run(page).violations_count == 0
 
 
+@pytest.mark.long
 def test_a_run_is_started_followed_and_stopped_in_the_portal(
     stack: Stack, tmp_path: Path, open_window
 ) -> None:

@@ -44,11 +44,7 @@ def library_of(ses_run: Path) -> str:
 
 def test_library_is_the_only_thing_added(ses_run: Path) -> None:
     found = variables(ses_run, HOME="/nowhere")
-    assert found == {
-        "PATH": os.environ["PATH"],
-        "HOME": "/nowhere",
-        "LD_PRELOAD": library_of(ses_run),
-    }
+    assert found == {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LD_PRELOAD": library_of(ses_run)}
 
 
 @pytest.mark.parametrize("there", ["libm.so.6", "libm.so.6:libdl.so.2", "libm.so.6 libdl.so.2"])

@@ -22,13 +22,7 @@ from fake_agent import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
 from program_ways import Programs
-from supervisors import (
-    MAX_SECONDS,
-    has_stopped,
-    wait_for_all,
-    wait_for_end,
-    wait_until_gone,
-)
+from supervisors import MAX_SECONDS, has_stopped, wait_for_all, wait_for_end, wait_until_gone
 
 KILLS = 20
 STOPS = 200

@@ -101,8 +101,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
     init(folder, *(f"{part},localhost,127.0.0.1" for part in PARTS), "client")
     (folder / "smed.toml").write_text(MONITOR, "utf-8")
     token = CliRunner().invoke(
-        service_command,
-        ["token", "new", f"--tokens={folder / 'tokens'}", "--role=portal", "--name=portal"],
+        service_command, ["token", "new", f"--tokens={folder / 'tokens'}", "--role=portal", "--name=portal"]
     )
     (folder / "portal-token").touch(0o600)
     (folder / "portal-token").write_text(token.output, "utf-8")

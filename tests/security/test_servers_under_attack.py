@@ -23,7 +23,7 @@ from ports import free_port
 
 SECONDS = 60.0
 START_SECONDS = 300.0  # of a server, on a machine that does much else
-PIPELINED_SECONDS = 4.0
+PIPELINED_SECONDS = 2.0
 GROWTH_MB = 32
 MONITOR = '[[target]]\nname = "here"\ncollector = "statvfs"\n\n[[element]]\nid = "a/b"\ntarget = "here"\n'
 # What a server runs: its own program, with a path behind which a thread never comes to an end.

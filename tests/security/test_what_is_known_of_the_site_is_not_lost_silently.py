@@ -97,7 +97,7 @@ def test_a_description_that_lost_its_end_takes_no_element_away(
     assert "site.ttl has 2 elements where 8 were known" in degraded(again)
 
 
-@pytest.mark.parametrize("harm", ["folder", "files"])
+@pytest.mark.parametrize("harm", ["files", pytest.param("folder", marks=pytest.mark.long)])
 def test_a_service_whose_store_does_not_start_serves_what_it_read_last_and_goes_on_trying(
     start: Callable[..., Running], open_folder: Path, harm: str
 ) -> None:

@@ -89,7 +89,18 @@ class Site:
     def equal(cls, count: int, **facts: Any) -> Site:
         return cls(*(cls.element(f"b{number}", **facts) for number in range(count)))
 
-    def see(
+    def see(self, name: str, **seen: Any) -> Site:
+        self._observe(name, **seen)
+        self._bind()
+        return self
+
+    def see_all(self, **seen: Any) -> Site:
+        for element in self.environment.elements:
+            self._observe(element.id, **seen)
+        self._bind()
+        return self
+
+    def _observe(
         self,
         name: str,
         *,
@@ -100,7 +111,7 @@ class Site:
         free: float | None = 500,
         age: float = 0.5,
         **facts: Any,
-    ) -> Site:
+    ) -> None:
         def bytes_of(value: float | None, unit: float) -> float | None:
             return None if value is None else value * unit
 
@@ -117,13 +128,6 @@ class Site:
             ),
             **facts,
         )
-        self._bind()
-        return self
-
-    def see_all(self, **seen: Any) -> Site:
-        for element in self.environment.elements:
-            self.see(element.id, **seen)
-        return self
 
     def carry(self, name: str, count: int = 1, *, at: float = NOW - 60, size: float | None = None) -> Site:
         """Book placements on an element at a time (by default long before its sample)."""
@@ -321,8 +325,7 @@ class Service:
         ids = new_ids(count)
         elements = [one.id for one in self.knowledge.site.elements] if element is None else [element]
         told = self.post(
-            f"/v1/nodes/{node}/announcements",
-            announcement(ids, elements, placed_at=self.clock(), **more),
+            f"/v1/nodes/{node}/announcements", announcement(ids, elements, placed_at=self.clock(), **more)
         )
         assert told.status_code == 200, told.get_json()
         assert told.get_json()["refused"] == []

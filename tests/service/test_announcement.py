@@ -6,12 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ses_service.ledger.announcement import (
-    Announcement,
-    Taken,
-    silence_for,
-    take,
-)
+from ses_service.ledger.announcement import Announcement, Taken, silence_for, take
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.node_decisions import (
     Considered,
@@ -114,8 +109,8 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
 
     def say(idle: bool, agent: str = FIRST) -> None:
         site.now += 10
-        told = opened(one, Origin(("u/a",), 100.0, 0.0, "program", 5e9))
-        site.say(saying(replace(told, idle=idle), opened(other), agent=agent))
+        reported = opened(one, Origin(("u/a",), 100.0, 0.0, "program", 5e9))
+        site.say(saying(replace(reported, idle=idle), opened(other), agent=agent))
 
     def streams_in_sample() -> list[float]:
         site.ledger.observe(np.full(3, site.now), site.now)
@@ -139,19 +134,19 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
 
 
 def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: Site) -> None:
-    told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program", 5e9))
-    site.say(saying(replace(told, idle=True)))
+    reported = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program", 5e9))
+    site.say(saying(replace(reported, idle=True)))
     assert site.open_now() == [0, 0, 0]
     assert site.ledger.counts.reserved.tolist() == [0, 0, 0]
-    site.say(saying(replace(told, idle=False)))
+    site.say(saying(replace(reported, idle=False)))
     assert site.open_now() == [1, 0, 0]
     assert site.ledger.counts.reserved.tolist() == [5e9, 0, 0]
 
 
 def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
-    told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
-    site.say(saying(replace(told, bytes=5e9)))
-    site.say(saying(ended=(Ended(told.placement_id, EndReason.CLOSED, 6e9),)))
+    reported = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
+    site.say(saying(replace(reported, bytes=5e9)))
+    site.say(saying(ended=(Ended(reported.placement_id, EndReason.CLOSED, 6e9),)))
     seen = [(is_known, sizes) for *_, is_known, _, sizes in site.ledger.take_sizes(9)]
     assert seen == [(False, [5e9]), (True, [6e9])]
 
@@ -159,9 +154,9 @@ def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
 def test_sizes_of_files_alike_are_learned_together_and_in_their_order(site: Site) -> None:
     origin = Origin(("u/a",), 100.0, 0.0, "program")
     paths = ("/d/f1", "/d/f2", None, "/d/f3")
-    told = [replace(opened(f"{number:016x}", origin), path=path) for number, path in enumerate(paths, 1)]
-    site.say(saying(*told))
-    ends = (Ended(one.placement_id, EndReason.CLOSED, float(size)) for size, one in enumerate(told))
+    reported = [replace(opened(f"{number:016x}", origin), path=path) for number, path in enumerate(paths, 1)]
+    site.say(saying(*reported))
+    ends = (Ended(one.placement_id, EndReason.CLOSED, float(size)) for size, one in enumerate(reported))
     site.say(saying(ended=tuple(ends)))
     sizes = [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(1)]
     sizes += [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(9)]
@@ -223,9 +218,9 @@ def test_a_restarted_agent_is_told_what_the_ledger_holds_once(site: Site) -> Non
     one = site.book(1)
     site.say(saying(opened(one)))
     assert site.say(saying()).open is None
-    told = site.say(saying(agent=SECOND)).open
-    assert told is not None
-    assert [held.placement_id for held in told] == [one]
+    answer = site.say(saying(agent=SECOND)).open
+    assert answer is not None
+    assert [held.placement_id for held in answer] == [one]
     assert site.say(saying(agent=SECOND)).open is None
 
 
@@ -307,10 +302,7 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     assert (found.rank, found.batch_number, found.batch_size) == (2, 2, 5)
     assert [
         (candidate.element.id, candidate.rank, candidate.basis.value) for candidate in found.candidates
-    ] == [
-        ("u/b", 1, "monitor+ledger"),
-        ("u/a", 2, "static"),
-    ]
+    ] == [("u/b", 1, "monitor+ledger"), ("u/a", 2, "static")]
     assert [(one.value, one.shortfall) for one in found.candidates[1].predicted] == [(50e6, 0.5)]
     assert [(one.value, one.shortfall) for one in found.predicted] == [(25e6, 0.75)]
     assert [(one.reason.value, one.detail) for one in found.refused] == [
@@ -353,11 +345,11 @@ def test_nodes_whose_tables_are_in_use_speak_as_often_as_the_service_can_hear_th
     paces = [site.say(replace(announcement, use=use)).pace for use in (Use.NOW, Use.PERHAPS, Use.NONE)]
     assert paces == [0.1, 1.0, 2.0]
     for number in range(1000):
-        told = site.say(replace(announcement, node=f"n{number}", use=Use.NOW))
-    assert (told.pace, told.report_within) == (0.5, 0.25)
+        answer = site.say(replace(announcement, node=f"n{number}", use=Use.NOW))
+    assert (answer.pace, answer.report_within) == (0.5, 0.25)
     for number in range(900):
-        told = site.say(replace(announcement, node=f"n{number}", use=Use.PERHAPS))
-    assert (told.pace, told.report_within) == (1.0, 0.05), (
+        answer = site.say(replace(announcement, node=f"n{number}", use=Use.PERHAPS))
+    assert (answer.pace, answer.report_within) == (1.0, 0.05), (
         "those that do not use theirs leave room to the others"
     )
     assert site.say(replace(announcement, node="n950", use=Use.NOW)).pace == 0.1

@@ -274,11 +274,11 @@ def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     )
     assert max(len(text.encode()) for text in texts) <= notifications.MAX_BYTES
     read = [notifications.read(text, 100.0) for text in texts]
-    nodes = [node for told in read for node in told.nodes]
+    nodes = [node for answer in read for node in answer.nodes]
     assert {(node.node, node.incarnation, node.number) for node in nodes} == {(NODE, AGENT, 4)}
     opened = {claim.placement_id: claim.elements for node in nodes for claim in node.opened}
     assert opened == {**dict.fromkeys(ids, ("u/a", "u/b")), wide.placement_id: ()}
-    assert {key: some for told in read for key, some in told.sizes} == sizes
+    assert {key: some for answer in read for key, some in answer.sizes} == sizes
 
 
 @pytest.mark.parametrize("text", ["", "7", "{}", '{"origin": "x", "nodes": [[]], "sizes": []}'])

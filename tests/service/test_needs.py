@@ -1,4 +1,4 @@
-"""What agents are told of the needs of users, and when they are told."""
+"""What agents are sent of the needs of users, and when."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 50e6)
 READ = Requirement(Kind.CURRENT_READ_RATE, 80e6)
 
 
-class Told:
+class NeedsOfUsers:
     """The needs of users over some sets, and what is known of sizes."""
 
     def __init__(self, *sets: RequirementSet) -> None:
@@ -26,48 +26,45 @@ class Told:
         self.needs = Needs(index_sets(sets), {"alice": "materials"}, ("latency",), self.history.high)
 
     def entries(self, user: str, now: float = NOW) -> dict[str | None, Any]:
-        told = json.loads(b"[%b]" % self.needs.of(user, now).body)
-        return {one["application"]: one for one in told}
+        answer = json.loads(b"[%b]" % self.needs.of(user, now).body)
+        return {one["application"]: one for one in answer}
 
 
 def test_each_application_with_requirements_has_an_entry_beside_the_users_own() -> None:
-    told = Told(
+    answer = NeedsOfUsers(
         RequirementSet(Level.USER, "alice", (WRITE,)),
         RequirementSet(Level.APPLICATION, "alice:sort", (READ,)),
         RequirementSet(Level.APPLICATION, "bob:sort", (READ,)),
     ).entries("alice")
-    assert list(told) == [None, "sort"]
-    assert [requirement["kind"] for requirement in told[None]["requirements"]] == ["current-write-rate"]
+    assert list(answer) == [None, "sort"]
+    assert [requirement["kind"] for requirement in answer[None]["requirements"]] == ["current-write-rate"]
     assert [
         (requirement["kind"], requirement["level"], requirement["level_name"])
-        for requirement in told["sort"]["requirements"]
-    ] == [
-        ("current-read-rate", "application", "alice:sort"),
-        ("current-write-rate", "user", "alice"),
-    ]
+        for requirement in answer["sort"]["requirements"]
+    ] == [("current-read-rate", "application", "alice:sort"), ("current-write-rate", "user", "alice")]
 
 
 def test_a_vos_requirements_apply_to_its_members() -> None:
-    told = Told(RequirementSet(Level.VO, "materials", (WRITE,)))
-    assert told.entries("alice")[None]["requirements"][0]["level_name"] == "materials"
-    assert told.entries("bob")[None]["requirements"] == []
+    users = NeedsOfUsers(RequirementSet(Level.VO, "materials", (WRITE,)))
+    assert users.entries("alice")[None]["requirements"][0]["level_name"] == "materials"
+    assert users.entries("bob")[None]["requirements"] == []
 
 
 def test_room_is_more_than_any_file_of_the_like_took_and_most_where_few_were_seen() -> None:
-    told = Told()
-    told.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
-    assert told.entries("alice")["sort"]["room_bytes"] >= 3e9
+    users = NeedsOfUsers()
+    users.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
+    assert users.entries("alice")["sort"]["room_bytes"] >= 3e9
     for _ in range(40):
-        told.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
-    found = told.entries("alice", NOW + 2)
+        users.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
+    found = users.entries("alice", NOW + 2)
     assert 1e9 <= found["sort"]["room_bytes"] <= 1.3e9
     assert found["sort"]["expected_from"] == "history"
     assert found[None]["room_bytes"] == found["sort"]["room_bytes"]
-    assert told.entries("bob")[None]["room_bytes"] is None
+    assert users.entries("bob")[None]["room_bytes"] is None
 
 
 def test_the_generation_changes_with_what_is_needed_and_with_nothing_else() -> None:
-    first, other = Told(RequirementSet(Level.USER, "alice", (WRITE,))), Told()
+    first, other = NeedsOfUsers(RequirementSet(Level.USER, "alice", (WRITE,))), NeedsOfUsers()
     generation = first.needs.of("alice", NOW).generation
     assert first.needs.of("alice", NOW + 60).generation == generation
     assert other.needs.of("alice", NOW).generation != generation
@@ -79,25 +76,25 @@ def test_the_generation_changes_with_what_is_needed_and_with_nothing_else() -> N
 def test_names_that_a_node_makes_up_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (digest, needs):
         monkeypatch.setattr(module, "MAX_USERS", 10)
-    told = Told(RequirementSet(Level.USER, "alice", (WRITE,)))
-    generation = told.needs.of("alice", NOW).generation
+    users = NeedsOfUsers(RequirementSet(Level.USER, "alice", (WRITE,)))
+    generation = users.needs.of("alice", NOW).generation
     for number in range(1000):
-        told.needs.of(f"user{number}", NOW)
-    assert len(told.needs._known) <= 10
-    assert len(told.needs._generations._known) <= 10
-    assert told.needs.of("alice", NOW).generation == generation
+        users.needs.of(f"user{number}", NOW)
+    assert len(users.needs._known) <= 10
+    assert len(users.needs._generations._known) <= 10
+    assert users.needs.of("alice", NOW).generation == generation
 
 
-def test_a_requirement_that_ends_is_not_told_any_more() -> None:
+def test_a_requirement_that_ends_is_not_sent_any_more() -> None:
     until = Requirement(Kind.CURRENT_WRITE_RATE, 50e6, valid_until=NOW + 10)
-    told = Told(RequirementSet(Level.USER, "alice", (until,)))
-    assert told.entries("alice")[None]["requirements"]
-    assert not told.entries("alice", NOW + 11)[None]["requirements"]
+    users = NeedsOfUsers(RequirementSet(Level.USER, "alice", (until,)))
+    assert users.entries("alice")[None]["requirements"]
+    assert not users.entries("alice", NOW + 11)[None]["requirements"]
 
 
 def test_there_are_no_more_entries_than_a_node_has_room_for() -> None:
     sets = [RequirementSet(Level.APPLICATION, f"alice:a{n}", (READ,)) for n in range(100)]
-    assert len(Told(*sets).entries("alice")) == MAX_APPLICATIONS + 1
+    assert len(NeedsOfUsers(*sets).entries("alice")) == MAX_APPLICATIONS + 1
 
 
 def test_a_kind_the_site_states_has_its_place_and_one_it_does_not_has_none() -> None:

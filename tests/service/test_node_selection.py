@@ -69,13 +69,13 @@ def test_a_link_limits_a_stream_and_is_shared_with_what_is_open_there(site: Any)
     nodes = nodes_of(of("thin", "n1", "n2", link=300), of("fat", "n3", link=1000))
     found = ranked(there, nodes, site.write(300), streams={"n1": 2, "n3": 1})
     assert names(found) == ["n3", "n2", "n1"]
-    told = {
+    answer = {
         candidate.node: (candidate.write, candidate.limited_by, candidate.open_files)
         for candidate in found.candidates
     }
-    assert told["n3"] == (400 * MB, LimitedBy.ELEMENT, 1)
-    assert told["n2"] == (300 * MB, LimitedBy.LINK, 0)
-    assert told["n1"] == (100 * MB, LimitedBy.LINK, 2)
+    assert answer["n3"] == (400 * MB, LimitedBy.ELEMENT, 1)
+    assert answer["n2"] == (300 * MB, LimitedBy.LINK, 0)
+    assert answer["n1"] == (100 * MB, LimitedBy.LINK, 2)
 
 
 def test_nodes_behind_a_busy_switch_come_after_others(site: Any) -> None:
@@ -98,15 +98,15 @@ def test_hard_requirements_refuse_nodes_with_the_nearest_offer(site: Any) -> Non
     )
     found = ranked(there, nodes, site.write(300, hard=True), exclude=frozenset({"n3"}))
     assert names(found) == ["n4"]
-    told = {one.node_class: one for one in found.refused if one.reason is not Reason.EXCLUDED}
-    assert told["far"].reason is Reason.HARD_REQUIREMENT
-    assert told["far"].detail == (
+    answer = {one.node_class: one for one in found.refused if one.reason is not Reason.EXCLUDED}
+    assert answer["far"].reason is Reason.HARD_REQUIREMENT
+    assert answer["far"].detail == (
         "slow/b is the nearest. Its predicted current-write-rate is 100 MB/s; the hard minimum is 300 MB/s."
     )
-    assert told["thin"].detail == (
+    assert answer["thin"].detail == (
         "Their own link leaves a stream a current-write-rate of 200 MB/s; the hard minimum is 300 MB/s."
     )
-    assert (told["none"].reason, told["none"].nodes) == (Reason.UNREACHABLE, ("n5",))
+    assert (answer["none"].reason, answer["none"].nodes) == (Reason.UNREACHABLE, ("n5",))
     (excluded,) = (one for one in found.refused if one.reason is Reason.EXCLUDED)
     assert excluded.nodes == ("n3",)
     assert found.total == 5
@@ -159,8 +159,8 @@ def test_only_degraded_elements_are_used_where_there_is_nothing_else(site: Any) 
         site.element("a/x", state=ElementState.DEGRADED), site.element("b/y", state=ElementState.ACTIVE)
     ).see_all()
     nodes = nodes_of(of("one", "n1", systems=frozenset({"a"})), of("two", "n2"))
-    told = {candidate.node: candidate.element.id for candidate in ranked(there, nodes).candidates}
-    assert told == {"n1": "a/x", "n2": "b/y"}
+    answer = {candidate.node: candidate.element.id for candidate in ranked(there, nodes).candidates}
+    assert answer == {"n1": "a/x", "n2": "b/y"}
 
 
 @pytest.mark.parametrize(("written", "told"), [("n1", "n1.example.org"), ("n1.example.org", "n1")])

@@ -42,8 +42,7 @@ def filled(path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("path", "method"),
-    [(path, method) for path in PATHS for method in METHODS if method not in PATHS[path]],
+    ("path", "method"), [(path, method) for path in PATHS for method in METHODS if method not in PATHS[path]]
 )
 def test_a_method_that_is_not_served_is_answered_with_those_that_are(
     service: Any, path: str, method: str

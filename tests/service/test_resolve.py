@@ -21,12 +21,7 @@ from ses_service.model.entities import (
 from ses_service.model.limits import MAX_REQUIREMENTS
 
 ALICE = Subject("alice", application="dd", vo="materials")
-NAMES = {
-    Level.APPLICATION: "alice:dd",
-    Level.USER: "alice",
-    Level.VO: "materials",
-    Level.SITE: "default",
-}
+NAMES = {Level.APPLICATION: "alice:dd", Level.USER: "alice", Level.VO: "materials", Level.SITE: "default"}
 APPLYING = tuple(level for level in Level if level is not Level.PROFILE)
 
 
@@ -35,8 +30,7 @@ def rate(minimum: float, kind: Kind = Kind.CURRENT_WRITE_RATE) -> Requirement:
 
 
 @pytest.mark.parametrize(
-    "stated",
-    [chosen for size in range(1, 6) for chosen in itertools.combinations(APPLYING, size)],
+    "stated", [chosen for size in range(1, 6) for chosen in itertools.combinations(APPLYING, size)]
 )
 def test_the_most_particular_level_that_states_a_kind_wins(stated: tuple[Level, ...]) -> None:
     sets = index_sets(

@@ -32,12 +32,7 @@ def test_elements_show_facts_observation_and_what_is_available(service: Service,
     body = service.see([seen]).get("/v1/elements").get_json()
     assert body["generated_at"] == clock()
     assert body["monitor"] == {"url": None, "reachable": False, "age_seconds": None}
-    assert body["knowledge_base"] == {
-        "url": "memory:",
-        "reachable": True,
-        "age_seconds": 0,
-        "revision": "0",
-    }
+    assert body["knowledge_base"] == {"url": "memory:", "reachable": True, "age_seconds": 0, "revision": "0"}
     first, second, _ = body["elements"]
     assert first["observation"] == {
         "element": "union/b0",

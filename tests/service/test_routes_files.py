@@ -64,15 +64,15 @@ class Story:
         return self.page(**asked)["files"]
 
     def page(self, **asked: Any) -> dict[str, Any]:
-        told = self.service.get("/v1/files", query_string=asked)
-        assert told.status_code == 200, told.get_json()
-        found: dict[str, Any] = told.get_json()
+        answer = self.service.get("/v1/files", query_string=asked)
+        assert answer.status_code == 200, answer.get_json()
+        found: dict[str, Any] = answer.get_json()
         return found
 
     def _say(self, said: dict[str, Any]) -> None:
-        told = self.service.post("/v1/nodes/n1/announcements", said)
-        assert told.status_code == 200, told.get_json()
-        assert told.get_json()["refused"] == []
+        answer = self.service.post("/v1/nodes/n1/announcements", said)
+        assert answer.status_code == 200, answer.get_json()
+        assert answer.get_json()["refused"] == []
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -133,16 +133,16 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     assert record["samples"] == [[0, 0, 0], [10, 400 * MB, 0]]
     assert record["why"]
 
-    told = story.service.get("/v1/report", query_string={"user": "alice"}).get_json()
-    assert told["complete"] is True
-    assert {name: told["total"][name] for name in ("files", "met", "nearly", "missed", "met_ratio")} == {
+    answer = story.service.get("/v1/report", query_string={"user": "alice"}).get_json()
+    assert answer["complete"] is True
+    assert {name: answer["total"][name] for name in ("files", "met", "nearly", "missed", "met_ratio")} == {
         "files": 5, "met": 2, "nearly": 1, "missed": 2, "met_ratio": 0.4,
     }  # fmt: skip
-    assert told["total"]["shortfall"] == pytest.approx((0.6 + 0.6 + 0.1) / 5)
-    assert told["total"]["forecast_files"] == 3, "two got all they required and may have wanted no more"
-    assert told["total"]["of_forecast"] == pytest.approx((90 + 40 + 40) / 150 / 3, abs=1e-3)
-    assert [element["name"] for element in told["elements"]] == ["union/b0"]
-    assert [kind["name"] for kind in told["kinds"]] == ["current-write-rate"]
+    assert answer["total"]["shortfall"] == pytest.approx((0.6 + 0.6 + 0.1) / 5)
+    assert answer["total"]["forecast_files"] == 3, "two got all they required and may have wanted no more"
+    assert answer["total"]["of_forecast"] == pytest.approx((90 + 40 + 40) / 150 / 3, abs=1e-3)
+    assert [element["name"] for element in answer["elements"]] == ["union/b0"]
+    assert [kind["name"] for kind in answer["kinds"]] == ["current-write-rate"]
     everything = story.service.get("/v1/report").get_json()
     assert [application["name"] for application in everything["applications"]] == ["dd", "fio"], (
         "the worst first"
@@ -177,8 +177,8 @@ def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
     story.end(ids, 50)
     story.service.runtime.state.verdicts.run()
     assert [file["verdict"] for file in story.files(user="alice")] == ["missed"]
-    told = story.service.get("/metrics").get_data(as_text=True)
-    counted = [line for line in told.splitlines() if line.startswith("ses_element_files_judged_total{")]
+    answer = story.service.get("/metrics").get_data(as_text=True)
+    counted = [line for line in answer.splitlines() if line.startswith("ses_element_files_judged_total{")]
     assert counted == ['ses_element_files_judged_total{element="union/b0",verdict="cannot-say"} 1.0']
 
 
@@ -189,8 +189,8 @@ def test_elements_beyond_those_that_are_counted_apart_are_one(
     story = Story(make_service, site, clock)
     for element in ("union/b0", "union/b1", "union/b2"):
         story.end(story.place(2, "alice", "dd", element), 120, 40)
-    told = story.service.get("/metrics").get_data(as_text=True)
-    counted = [line for line in told.splitlines() if line.startswith("ses_element_files_judged_total{")]
+    answer = story.service.get("/metrics").get_data(as_text=True)
+    counted = [line for line in answer.splitlines() if line.startswith("ses_element_files_judged_total{")]
     assert counted == [
         f'ses_element_files_judged_total{{element="{name}",verdict="{verdict}"}} 1.0'
         for name in ("other", "union/b0", "union/b1")

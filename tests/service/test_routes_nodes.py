@@ -63,8 +63,8 @@ def say(service: Any, **said: Any) -> Any:
 
 
 def test_a_file_a_program_placed_is_explained_like_any_other(service: Any) -> None:
-    told = say(service, opened=[opened()], decisions=[DECISION])
-    assert (told["unknown"], told["refused"]) == ([], [])
+    answer = say(service, opened=[opened()], decisions=[DECISION])
+    assert (answer["unknown"], answer["refused"]) == ([], [])
     record = service.get(f"/v1/placements/{'a' * 16}").get_json()
     assert (record["decided_by"], record["element"], record["state"]) == ("program", "union/b1", "open")
     assert (record["rank"], record["batch_number"], record["batch_size"]) == (1, 2, 3)
@@ -115,11 +115,11 @@ def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> N
     ]  # fmt: skip
     assert refused() == [("union/b2", f"It is excluded on n1: {why}.")]
     say(service, tables=[asked])
-    told = [{"node": "n1", "user": None, **nc[0]}]
-    assert [node["excluded"] for node in service.get("/v1/nodes").get_json()["nodes"]] == [told]
-    assert service.get("/v1/node-classes").get_json()["node_classes"][0]["excluded"] == told
+    excluded = [{"node": "n1", "user": None, **nc[0]}]
+    assert [node["excluded"] for node in service.get("/v1/nodes").get_json()["nodes"]] == [excluded]
+    assert service.get("/v1/node-classes").get_json()["node_classes"][0]["excluded"] == excluded
     elements = service.get("/v1/elements").get_json()["elements"]
-    assert [element["excluded"] for element in elements] == [[], [], told]
+    assert [element["excluded"] for element in elements] == [[], [], excluded]
     full = [{"element": "union/b2", "user": "alice", "why": "No space left on device"}]
     others = opened(placement_id="b" * 16, user="bob", decision={**opened()["decision"], "id": 5})
     say(
@@ -173,8 +173,8 @@ def test_needs_come_once_and_again_when_they_changed(service: Any, site: Any) ->
 
 
 def test_nodes_where_programs_choose_are_to_speak_often(service: Any) -> None:
-    told = say(service, busy=True, in_use=True)
-    assert (told["next_within_seconds"], told["report_within_seconds"]) == (0.1, 0.05)
+    answer = say(service, busy=True, in_use=True)
+    assert (answer["next_within_seconds"], answer["report_within_seconds"]) == (0.1, 0.05)
     assert say(service, busy=True)["next_within_seconds"] == 1.0
     assert say(service)["next_within_seconds"] == 2.0
 
@@ -187,14 +187,14 @@ def test_nodes_hear_over_which_time_so_many_are_to_come_back(service: Any) -> No
 
 
 def test_what_a_newer_agent_says_more_is_passed_over(service: Any) -> None:
-    told = say(service, mood="fine", opened=[opened(colour="red")], decisions=[{**DECISION, "more": 1}])
-    assert told["refused"] == []
+    answer = say(service, mood="fine", opened=[opened(colour="red")], decisions=[{**DECISION, "more": 1}])
+    assert answer["refused"] == []
 
 
 @pytest.mark.parametrize("wrong", [{"id": -1}, {"candidates": [{"element": "b1"}]}, {"refused": [{}]}])
 def test_a_decision_that_is_none_is_refused(service: Any, wrong: dict[str, Any]) -> None:
-    told = say(service, decisions=[{**DECISION, **wrong}])
-    assert [(item["list"], item["index"]) for item in told["refused_items"]] == [("decisions", 0)]
+    answer = say(service, decisions=[{**DECISION, **wrong}])
+    assert [(item["list"], item["index"]) for item in answer["refused_items"]] == [("decisions", 0)]
 
 
 def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) -> None:
@@ -225,8 +225,8 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
     (first,) = found["candidates"]
     assert (first["node"], first["node_class"], first["limited_by"]) == ("n2", "thin", "element")
     assert (first["available"]["write_mb_s"], first["distance"], first["open_files"]) == (100, 0, 0)
-    told = {one["nodes"]: (one["reason"], one["count"]) for one in found["refused"]}
-    assert told == {"n3": ("excluded", 1), "n1": ("hard-requirement", 1)}
+    answer = {one["nodes"]: (one["reason"], one["count"]) for one in found["refused"]}
+    assert answer == {"n3": ("excluded", 1), "n1": ("hard-requirement", 1)}
     assert found["total"] == 3
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["nodes"], listed["count"], listed["heard"], listed["open_files"]) == ("n[1-3]", 3, 1, 1)

@@ -263,7 +263,7 @@ def test_rows_say_what_files_that_are_open_were_promised(site: Any) -> None:
         placement = there.placement(watched.table.elements[place]).replaced(
             requirements=tuple(
                 ResolvedRequirement(requirement, Level.USER, "alice") for requirement in requirements
-            ),
+            )
         )
         there.ledger.restore(placement)
         files.append(placement.placement_id)

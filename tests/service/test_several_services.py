@@ -96,32 +96,32 @@ def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Runnin
     node, other, third = Node("n1"), Node("n2"), Node("n3")
     node.announce(first, node.begin(20), [])
     other.announce(second, other.begin(8), [])
-    told = secrets.token_hex(8)
-    path = f"/union/{told}"
+    placement = secrets.token_hex(8)
+    path = f"/union/{placement}"
     third.announce_file(
         first,
-        file_opened(told, element="union/b1", path=path, inode=4711, decision={"id": 4}),
+        file_opened(placement, element="union/b1", path=path, inode=4711, decision={"id": 4}),
         decision(4, "union/b1", "union/b3"),
     )
     everybody = (node, first), (other, second), (third, first)
 
     def is_told() -> bool:
-        return carried(first) == carried(second) == 29 and explained(second, told) is not None
+        return carried(first) == carried(second) == 29 and explained(second, placement) is not None
 
     speaking(*everybody, holds=is_told)
     assert (own(first), of_peers(first), own(second), of_peers(second)) == (21, 8, 8, 21)
-    assert explained(second, told) == explained(first, told)
-    assert explained(second, told)["candidates"]
+    assert explained(second, placement) == explained(first, placement)
+    assert explained(second, placement)["candidates"]
     for query in (f"path={path}", "device=5&inode=4711", "element=union/b1&limit=1000"):
         found = second.call("GET", f"/v1/placements?{query}")[1]["placements"]
-        assert told in [one["placement_id"] for one in found], query
+        assert placement in [one["placement_id"] for one in found], query
     listed = second.call("GET", "/v1/files?state=open&limit=100")[1]["files"]
-    assert {one["placement_id"] for one in listed} == {*node.open, *other.open, told}
+    assert {one["placement_id"] for one in listed} == {*node.open, *other.open, placement}
     for each, service in everybody:
         each.announce(service, [], sorted(each.open))
     speaking(*everybody, holds=lambda: carried(first) == carried(second) == 0)
-    wait_until(lambda: second.call("GET", f"/v1/files/{told}")[1].get("ended_at") is not None)
-    assert second.call("GET", f"/v1/files/{told}")[1] == first.call("GET", f"/v1/files/{told}")[1]
+    wait_until(lambda: second.call("GET", f"/v1/files/{placement}")[1].get("ended_at") is not None)
+    assert second.call("GET", f"/v1/files/{placement}")[1] == first.call("GET", f"/v1/files/{placement}")[1]
 
     def sizes(service: Running) -> set[tuple[str, int, float]]:
         listed = service.call("GET", "/v1/sizes?user=alice")[1]["sizes"]
@@ -133,11 +133,11 @@ def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Runnin
 def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple[Running, Running]) -> None:
     first, second = pair
     node = Node("n4")
-    told = secrets.token_hex(8)
-    file = file_opened(told, element="union/b1", path="/u/told", decision={"id": 4})
+    placement = secrets.token_hex(8)
+    file = file_opened(placement, element="union/b1", path="/u/told", decision={"id": 4})
     node.announce_file(first, file, decision(4, "union/b1", "union/b3"))
     node.announce(first, node.begin(20), [])
-    before = explained(first, told)
+    before = explained(first, placement)
     assert before["candidates"]
     speaking((node, first), holds=lambda: carried(second) == 21)
     node.move(second)
@@ -147,11 +147,11 @@ def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple
 
     speaking((node, second), holds=has_gone_over)
     assert carried(first) == carried(second) == 21
-    node.announce(second, [], [told, *sorted(node.open)[:5]])
+    node.announce(second, [], [placement, *sorted(node.open)[:5]])
     speaking((node, second), holds=lambda: carried(first) == carried(second) == 21 - len(node.ended))
-    wait_until(lambda: explained(first, told)["state"] == "ended")
+    wait_until(lambda: explained(first, placement)["state"] == "ended")
     for service in pair:
-        after = explained(service, told)
+        after = explained(service, placement)
         same = {key: one for key, one in before.items() if after[key] == one}
         assert {
             "candidates",

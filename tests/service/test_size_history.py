@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ses_service.ledger import size_history as sizes
-from ses_service.ledger.size_history import (
-    KEPT,
-    PATTERNS_OF_A_USER,
-    SizeHistory,
-    SizeKey,
-    keys_of,
-)
+from ses_service.ledger.size_history import KEPT, PATTERNS_OF_A_USER, SizeHistory, SizeKey, keys_of
 from ses_state._state import pattern_of
 
 

@@ -46,8 +46,7 @@ WRITE, AVERAGE, READ = Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE, Kind.CU
 
 
 @pytest.mark.parametrize(
-    ("bound", "verdict"),
-    [(100, Verdict.MET), (125, Verdict.NEARLY), (126, Verdict.MISSED), (0, Verdict.MET)],
+    ("bound", "verdict"), [(100, Verdict.MET), (125, Verdict.NEARLY), (126, Verdict.MISSED), (0, Verdict.MET)]
 )
 def test_nearly_begins_at_80_percent(bound: float, verdict: Verdict) -> None:
     assert judged(figures(), (WRITE, bound)).verdict is verdict

@@ -16,10 +16,7 @@ pytestmark = pytest.mark.root
 
 AS_NOBODY = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)"
 FILES = 400
-ODD = [
-    "write>=1MB/s,weight=2000000000",
-    "free>=999999999999999PB",
-]
+ODD = ["write>=1MB/s,weight=2000000000", "free>=999999999999999PB"]
 
 
 @pytest.fixture

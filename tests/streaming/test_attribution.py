@@ -59,8 +59,7 @@ def test_a_file_moved_by_how_far_its_position_advanced() -> None:
 def test_a_position_that_jumps_is_random_access_and_the_bytes_are_that_files() -> None:
     places = (700, 20, 300, 900, 100, 600)
     found = attributed(
-        process(a=(0, READ)),
-        *(process(n * MB, a=(place * MB, READ)) for n, place in enumerate(places, 1)),
+        process(a=(0, READ)), *(process(n * MB, a=(place * MB, READ)) for n, place in enumerate(places, 1))
     )
     assert found["/a"].pattern == "random"
     assert found["/a"].read_bytes == 6 * MB

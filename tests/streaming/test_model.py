@@ -25,10 +25,7 @@ NODES = range(2, 65)
 @pytest.mark.parametrize("nodes", NODES)
 def test_transposition_uses_what_table_1_says(nodes: int) -> None:
     part = Fraction(nodes - 1, nodes)
-    for path, io_bus, memory_bus in (
-        (P2PS, 1 + part, 2 + part),
-        (READ2, 1 + part / 2, Fraction(2)),
-    ):
+    for path, io_bus, memory_bus in ((P2PS, 1 + part, 2 + part), (READ2, 1 + part / 2, Fraction(2))):
         used = usage(transposition(nodes), path, 1.0, nodes)
         expected = (io_bus, memory_bus, 1, nodes * part)
         assert tuple(used) == pytest.approx(tuple(map(float, expected)), rel=1e-12)

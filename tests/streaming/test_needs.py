@@ -28,11 +28,7 @@ RUN = ProgramProfile(
     read_calls=400,
     write_calls=1000,
     files=(FileUse("/scratch/out", 0, 900 * MB, "sequential"), FileUse("/in", 400 * MB, 0, "random")),
-    phases=(
-        Phase("reads", 0, 4, 400 * MB),
-        Phase("computes", 4, 11),
-        Phase("writes", 15, 5, 0, 1000 * MB),
-    ),
+    phases=(Phase("reads", 0, 4, 400 * MB), Phase("computes", 4, 11), Phase("writes", 15, 5, 0, 1000 * MB)),
 )
 
 

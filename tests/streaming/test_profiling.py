@@ -15,16 +15,7 @@ import pytest
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
-from ses.profiling.proc import (
-    Look,
-    Moved,
-    ProcessLook,
-    look_at,
-    parse_call,
-    parse_io,
-    parse_stat,
-    running_on,
-)
+from ses.profiling.proc import Look, Moved, ProcessLook, look_at, parse_call, parse_io, parse_stat, running_on
 from ses.profiling.result import FileUse
 from ses.profiling.run import profile
 from ses_client.errors import NoProgramError

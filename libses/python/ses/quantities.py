@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from ses_client.errors import UsageError
 from ses_client.messages.requirements import Requirement, required
@@ -87,6 +86,8 @@ def make_requirement(
 
 def moment(text: str) -> str:
     """Return a time as the service takes it; one without a zone is local.  Raises UsageError."""
+    from datetime import UTC, datetime  # which few requirements need
+
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError):

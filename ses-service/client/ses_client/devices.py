@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from ses_client.unions import Mount
+from ses_client.mounts import Mount
 
 SYS, MOUNTSTATS = Path("/sys"), Path("/proc/self/mountstats")
 NFS = "nfs "
@@ -22,8 +22,7 @@ MOVES_DATA = frozenset({"READ", "WRITE", "COMMIT"})
 _DEEPEST = 8  # devices on devices
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """What an NFS server did for this machine: bytes, and its operations that move data.
 
     Milliseconds are sums over these: under way to the server and back, and from the moment that a program
@@ -35,16 +34,6 @@ class Served:
     operations: int = 0
     round_trip_ms: int = 0
     whole_ms: int = 0
-
-    def __add__(self, other: Served) -> Served:
-        """Return both together."""
-        return Served(
-            self.read + other.read,
-            self.written + other.written,
-            self.operations + other.operations,
-            self.round_trip_ms + other.round_trip_ms,
-            self.whole_ms + other.whole_ms,
-        )
 
 
 def is_nfs(type_: str) -> bool:
@@ -111,14 +100,18 @@ def parse_mountstats(text: str, mounts: Iterable[Mount] = ()) -> dict[str, Serve
         elif key is not None:
             with suppress(ValueError, IndexError):
                 if words[:1] == ["bytes:"]:
-                    counted[key] += Served(read=int(words[5]), written=int(words[6]))
+                    counted[key] = _sum(counted[key], Served(int(words[5]), int(words[6])))
                 elif words and words[0].rstrip(":") in MOVES_DATA:
                     operations, round_trips, whole = int(words[1]), int(words[7]), int(words[8])
-                    counted[key] += Served(0, 0, operations, round_trips, whole)
+                    counted[key] = _sum(counted[key], Served(0, 0, operations, round_trips, whole))
     servers: dict[str, Served] = {}
     for (server, _), served in counted.items():
-        servers[server] = servers.get(server, Served()) + served
+        servers[server] = _sum(servers.get(server, Served()), served)
     return servers
+
+
+def _sum(one: Served, other: Served) -> Served:
+    return Served(*map(sum, zip(one, other, strict=True)))
 
 
 def _numbers(device: int) -> str:

@@ -1,43 +1,27 @@
-"""The mergerfs unions of this node: their branches and options, and the file systems below them.
+"""The mergerfs unions of this node: their branches and options.
 
-The one place in Python that reads them; ``libses/agent/systems/union_reading.h`` and ``file_system.h`` are
-the same for the agent.
+The one place in Python that reads them; ``libses/agent/systems/union_reading.h`` is the same for the agent.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ses_client.errors import NotFoundError, SesError
+from ses_client.mounts import MOUNTINFO, parse_mounts
 
 MODES = ("RW", "RO", "NC")
 OPTIONS = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
 """What a union is mounted with, where nobody has another opinion."""
 
-_MOUNTINFO = Path("/proc/self/mountinfo")
 _ATTRIBUTE = "user.mergerfs."
 _DEFAULT_MIN_FREE = "4294967296"  # mergerfs's own
 _HELD = 1 << 60  # bytes: as the reserve of a branch in mode NC, plus the reserve it has of its own
 _HELD_WITHOUT_RESERVE = 1 << 61
-_WITH_FSID = frozenset({"btrfs", "ext2", "ext3", "ext4", "zfs"})  # theirs is made of their UUID
-_XFS_GEOMETRY = 0x80705864  # XFS_IOC_FSGEOMETRY_V1 of xfs_fs.h: 112 bytes, the UUID at 64
-
-
-class Mount(NamedTuple):
-    """A line of ``/proc/self/mountinfo``, escapes undone."""
-
-    number: str
-    device: str  # "major:minor"
-    within: str  # what of the file system is mounted
-    point: str
-    type: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +44,6 @@ class Union:
     mount_point: str
     branches: tuple[UnionBranch, ...]
     options: Mapping[str, str]
-
-
-def parse_mounts(text: bytes) -> list[Mount]:
-    """Return the mounts in the text of ``/proc/self/mountinfo``, in its order."""
-    mounts = []
-    for line in text.split(b"\n"):
-        before, dash, after = line.partition(b" - ")
-        head, tail = before.split(b" "), after.split(b" ")
-        if dash and len(head) > 4 and len(tail) > 1:
-            words = (head[0], *head[2:5], tail[0], tail[1])
-            mounts.append(Mount(*(os.fsdecode(_unescaped(word)) for word in words)))
-    return mounts
 
 
 def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
@@ -128,7 +100,7 @@ def read_union(path: Path | str) -> Union:
     Raises NotFoundError where there is none, and SesError where it does not say what its branches are.
     """
     resolved = os.path.realpath(path)
-    mounts = parse_mounts(_MOUNTINFO.read_bytes())
+    mounts = parse_mounts(MOUNTINFO.read_bytes())
     here = next((mount for mount in reversed(mounts) if mount.point == resolved), None)
     if here is None or here.type != "fuse.mergerfs":
         what = f"{here.type} is" if here else "nothing is"
@@ -150,62 +122,5 @@ def read_union(path: Path | str) -> Union:
     return Union(resolved, branches, {name.replace("_", "-"): value for name, value in options.items()})
 
 
-def file_system_at(path: Path | str) -> str:
-    """Return which file system a directory is on, as ``qsm:fileSystem`` has it.  Raises OSError."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fsid = os.fstatvfs(directory).f_fsid
-        try:
-            uuid = fcntl.ioctl(directory, _XFS_GEOMETRY, bytes(112))[64:80].hex()
-        except OSError:
-            uuid = ""
-        info = Path(f"/proc/self/fdinfo/{directory}").read_text("ascii")
-    finally:
-        os.close(directory)
-    number = next(line.split()[1] for line in info.splitlines() if line.startswith("mnt_id:"))
-    return name_file_system(number, fsid, uuid, _MOUNTINFO.read_bytes())
-
-
-def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:
-    """Return its type, and what stays when it is mounted again, or where it is mounted; empty: not known."""
-    here = next((entry for entry in parse_mounts(mountinfo) if entry.number == mount), None)
-    if here is None:
-        return ""
-    detail = here.source if _is_remote(f" {here.source}") and here.point != "/" else here.point
-    if here.type in _WITH_FSID and fsid:
-        detail = f"{fsid:016x}"
-    elif here.type == "xfs" and uuid:
-        detail = uuid
-    return f"{here.type} {detail}"
-
-
-def is_another(described: str, seen: str) -> bool:
-    """Return whether it is not the file system that was described.
-
-    Not where that is uncertain: one is not known, or a node mounts over the network a disk of another.
-    """
-    return bool(described and seen and described != seen and _is_remote(described) == _is_remote(seen))
-
-
-def is_another_kind(described: str, type_: str, source: str) -> bool:
-    """As is_another, where no more is known of what is mounted than its type, and what it is mounted from."""
-    seen = f"{type_} {source}"
-    if _is_remote(seen):
-        return is_another(described, seen)
-    return bool(described and type_) and not _is_remote(described) and described.split(" ")[0] != type_
-
-
-def _is_remote(name: str) -> bool:
-    return ":/" in name or " //" in name
-
-
 def _option(control: Path, name: str) -> str:
     return os.fsdecode(os.getxattr(control, _ATTRIBUTE + name))
-
-
-def _unescaped(word: bytes) -> bytes:
-    return (
-        word
-        if b"\\" not in word
-        else re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)
-    )

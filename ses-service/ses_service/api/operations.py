@@ -20,11 +20,10 @@ from ses_service.api.render import Reply
 from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn
 from ses_service.api.schemas.places import PlaceRequest, Renewal
-from ses_service.api.schemas.requests import DraftIn, SelectionRequest
-from ses_service.model.entities import Level, RequirementSet
+from ses_service.api.schemas.requests import DraftIn, Question, SelectionRequest
+from ses_service.model.entities import Level, Profile, RequirementSet
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import EVERYONE, PEOPLE, Principal, Role
-from ses_service.state.asked import Asked
 
 # Decisions about 10,000 elements take a third of a millisecond each, so that these wait a third of a second:
 # a caller that asks for more than can be answered is refused, and a crowd that asks at once is not.
@@ -60,7 +59,15 @@ def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
     if body.subject.node is not None:
         who.must_speak_for(body.subject.node)
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
-    decision = now.state.select(_asked(now, body))
+    asked = body.asked(
+        _profile(now, body),
+        exclude=frozenset(body.exclude),
+        limit=body.limit,
+        stripe_count=body.stripe_count,
+        path=body.path,
+        draft=_draft(now, body.draft),
+    )
+    decision = now.state.select(asked)
     notes = [*now.notes_on(body.subject.vo), *now.notes()]
     return render.reply(render.selection(decision, notes, backends(now)))
 
@@ -70,7 +77,8 @@ def select_nodes(now: Runtime, who: Principal, body: NodeSelectionRequest) -> Re
     if body.subject.node is not None:
         who.must_speak_for(body.subject.node)
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
-    decision = now.state.select_nodes(_task(now, body), body.shape())
+    asked = body.asked(_profile(now, body), limit=body.limit)
+    decision = now.state.select_nodes(asked, body.shape())
     notes = [*now.notes_on(body.subject.vo), *now.notes()]
     return render.reply(render_nodes.node_selection(decision, notes))
 
@@ -143,19 +151,14 @@ RENEW = Operation("/v1/places/<place_id>/renewals", EVERYONE, Renewal, places.re
 OPERATIONS = (SELECT, ANNOUNCE, STORAGE_SYSTEMS, PLACE, RENEW)
 
 
-def _asked(now: Runtime, body: SelectionRequest) -> Asked:
-    return Asked(
-        subject=body.subject.to_model(),
-        explicit=tuple(requirement.to_model() for requirement in body.requirements),
-        storage_system=_known_system(now, body.storage_system),
-        exclude=frozenset(body.exclude),
-        expected_bytes=body.expected_bytes,
-        limit=body.limit,
-        stripe_count=body.stripe_count,
-        path=body.path,
-        profile=find_profile(body.profile, now.state.sets),
-        draft=_draft(now, body.draft),
-    )
+def _profile(now: Runtime, body: Question) -> Profile | None:
+    """Return the profile a question names.  Raises UnknownNameProblem, also for its storage system."""
+    name, systems = body.storage_system, now.state.environment.systems
+    if name is not None and name not in systems:
+        known = ", ".join(sorted(systems)) or "none"
+        message = f"no storage system {name!r} is described; known: {known}"
+        raise UnknownNameProblem([{"location": "json.storage_system", "message": message}])
+    return find_profile(body.profile, now.state.sets)
 
 
 def _draft(now: Runtime, draft: DraftIn | None) -> RequirementSet | None:
@@ -164,26 +167,6 @@ def _draft(now: Runtime, draft: DraftIn | None) -> RequirementSet | None:
     stated = tuple(requirement.to_model() for requirement in draft.requirements)
     profile = find_profile(draft.profile, now.state.sets, "json.draft.profile")
     return RequirementSet(Level(draft.level), draft.name, stated, profile=profile)
-
-
-def _task(now: Runtime, body: NodeSelectionRequest) -> Asked:
-    return Asked(
-        subject=body.subject.to_model(),
-        explicit=tuple(requirement.to_model() for requirement in body.requirements),
-        storage_system=_known_system(now, body.storage_system),
-        expected_bytes=body.expected_bytes,
-        limit=body.limit,
-        profile=find_profile(body.profile, now.state.sets),
-    )
-
-
-def _known_system(now: Runtime, name: str | None) -> str | None:
-    systems = now.state.environment.systems
-    if name is not None and name not in systems:
-        known = ", ".join(sorted(systems)) or "none"
-        message = f"no storage system {name!r} is described; known: {known}"
-        raise UnknownNameProblem([{"location": "json.storage_system", "message": message}])
-    return name
 
 
 def backends(now: Runtime) -> dict[str, str]:

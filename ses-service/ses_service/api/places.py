@@ -15,15 +15,12 @@ from ses_service.api.profiles import find_profile
 from ses_service.api.render import Reply
 from ses_service.api.schemas.places import PlaceRequest, Renewal
 from ses_service.ledger.placement import Held, Placement, PlacementState
-from ses_service.ledger.places import RENEW_WITHIN, has_own_directory
-from ses_service.model.entities import with_home_vo
+from ses_service.ledger.places import OF_DIRECTORIES, RENEW_WITHIN, has_own_directory
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import Principal, Role
-from ses_service.state.asked import Asked
-from ses_service.state.place_access import NothingFitsError, entered
+from ses_service.state.place_access import NothingFitsError
 from ses_service.store.errors import DatabaseError
 
-OF_DIRECTORIES = "directories"  # the back end of storage systems whose elements are directories
 _LOOK_AGAIN = 0.01  # seconds
 _PATIENCE = 5.0  # seconds, with a database that answers
 
@@ -53,27 +50,16 @@ def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[
 
 
 def _given(now: Runtime, who: Principal, body: PlaceRequest) -> Placement:
-    environment = now.state.environment
     place = _of_a_peer(now, who, body.place_id)
-    if place is None:
-        asked = Asked(
-            subject=body.subject.to_model(),
-            explicit=tuple(requirement.to_model() for requirement in body.requirements),
-            storage_system=body.storage_system,
-            exclude=frozenset(body.exclude),
-            expected_bytes=body.expected_bytes,
-            limit=0,
-            profile=find_profile(body.profile, now.state.sets),
-            is_place=True,
-        )
-        subject = with_home_vo(asked.subject, environment.home_vo)
-        about = body.to_model(now.state.now())
-        enter = entered(about, subject, OF_DIRECTORIES, now.state.policies.places_of_user)
-        try:
-            place = now.state.choose(asked, enter)
-        except NothingFitsError as error:
-            raise NothingFitsProblem(body.storage_system, render.refusals(error.decision.refused)) from None
-    return place
+    if place is not None:
+        return place
+    profile = find_profile(body.profile, now.state.sets)
+    about = body.to_model(now.state.now())
+    asked = body.asked(profile, exclude=frozenset(body.exclude), limit=0, place=about)
+    try:
+        return now.state.give(asked)
+    except NothingFitsError as error:
+        raise NothingFitsProblem(body.storage_system, render.refusals(error.decision.refused)) from None
 
 
 def give(now: Runtime, who: Principal, body: PlaceRequest) -> Reply:

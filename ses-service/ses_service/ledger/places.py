@@ -15,6 +15,7 @@ from ses_service.ledger.reports import LedgerError
 
 LEASE = 25.0  # seconds a place of a process counts that nobody renews: less than those of a silent node
 RENEW_WITHIN = 8.0
+OF_DIRECTORIES = "directories"  # the back end of storage systems whose elements are directories
 
 
 class TooManyPlacesError(LedgerError):

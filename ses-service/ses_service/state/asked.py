@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ses_service.decision.nodes import NodeDecision
 from ses_service.decision.question import HISTORY, Decision, Question
+from ses_service.ledger.places import PlaceAsked
 from ses_service.model.entities import Profile, Requirement, RequirementSet, Subject
 
 D = TypeVar("D", Decision, NodeDecision)
@@ -17,8 +18,8 @@ class Asked:
     """What is asked.
 
     ``stripe_count`` is what the program asks for, ``path`` the name the file will have, ``profile`` one the
-    request names, ``draft`` a set that counts in place of the one that is stored.  ``is_place``: a directory
-    is asked for, and no file.
+    request names, ``draft`` a set that counts in place of the one that is stored.  ``place``: a directory is
+    asked for, and no file.
     """
 
     subject: Subject
@@ -31,7 +32,7 @@ class Asked:
     path: str | None = None
     profile: Profile | None = None
     draft: RequirementSet | None = None
-    is_place: bool = False
+    place: PlaceAsked | None = None
 
 
 def sized(decision: D, question: Question, source: str | None) -> D:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from ses_service.decision.question import Decision
+from ses_service.decision.question import Decision, Question
 from ses_service.ledger import places
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import Candidate, EndReason, Placement, PlacementState
@@ -73,31 +73,26 @@ class PlaceAccess:
 
 
 def entered(
-    asked: PlaceAsked, subject: Subject, backend: str, most: int
-) -> Callable[[Decision, Ledger], Placement]:
-    """Return what enters the best element of a decision into a ledger, as a place.
+    asked: PlaceAsked, most: int, ledger: Ledger, question: Question, decision: Decision
+) -> Placement:
+    """Enter the best element of a decision into a ledger, as a place; a user may have ``most`` of them.
 
-    ``backend`` is that of its storage system, ``most`` how many places a user may have.  Asked again under
-    the same id, it gives what it gave before.  It raises NothingFitsError, TooManyPlacesError,
+    Asked again under the same id, it gives what it gave before.  Raises NothingFitsError, TooManyPlacesError,
     PlacementEndedError where that was released, and NotYoursError for an id that another user has.
     """
-
-    def enter(decision: Decision, ledger: Ledger) -> Placement:
-        before = ledger.find(asked.placement_id)
-        if before is not None:
-            if before.held is None or before.subject.user != subject.user:
-                raise NotYoursError(f"placement {asked.placement_id} is another one")
-            return _renewed(before, ledger, decision.decided_at)
-        if ledger.places_of_user(subject.user) >= most:
-            raise TooManyPlacesError(f"{subject.user} has {most} places, as many as one may")
-        chosen = _best(decision)
-        if chosen is None:
-            raise NothingFitsError(decision)
-        ledger.restore(_place(asked, subject, backend, decision, chosen, ledger))
-        ledger.doubt(asked.placement_id)
-        return ledger.get(asked.placement_id)
-
-    return enter
+    user, before = question.subject.user, ledger.find(asked.placement_id)
+    if before is not None:
+        if before.held is None or before.subject.user != user:
+            raise NotYoursError(f"placement {asked.placement_id} is another one")
+        return _renewed(before, ledger, decision.decided_at)
+    if ledger.places_of_user(user) >= most:
+        raise TooManyPlacesError(f"{user} has {most} places, as many as one may")
+    chosen = _best(decision)
+    if chosen is None:
+        raise NothingFitsError(decision)
+    ledger.restore(_place(asked, question.subject, decision, chosen, ledger))
+    ledger.doubt(asked.placement_id)
+    return ledger.get(asked.placement_id)
 
 
 def _renewed(place: Placement, ledger: Ledger, now: float) -> Placement:
@@ -116,12 +111,7 @@ def _best(decision: Decision) -> Candidate | None:
 
 
 def _place(
-    asked: PlaceAsked,
-    subject: Subject,
-    backend: str,
-    decision: Decision,
-    chosen: Candidate,
-    ledger: Ledger,
+    asked: PlaceAsked, subject: Subject, decision: Decision, chosen: Candidate, ledger: Ledger
 ) -> Placement:
     element, now, until = chosen.element, decision.decided_at, asked.held.until
     if until is None:
@@ -135,7 +125,7 @@ def _place(
         placement_id=asked.placement_id,
         subject=replace(subject, node=None if asked.pid is None else subject.node),
         element=element,
-        backend=backend,
+        backend=places.OF_DIRECTORIES,
         distance=chosen.distance,
         placed_at=now,
         lease_until=until,

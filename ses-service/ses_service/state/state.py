@@ -50,7 +50,7 @@ from ses_service.state.asked import Asked, sized
 from ses_service.state.element_now import ElementColumns, ElementNow, seen
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
-from ses_service.state.place_access import PlaceAccess
+from ses_service.state.place_access import PlaceAccess, entered
 from ses_service.state.required import required_kinds, write_rates
 from ses_service.state.updates import updates
 from ses_service.state.verdicts import Verdicts
@@ -202,23 +202,28 @@ class ServiceState:
             expected_bytes=asked.expected_bytes,
             limit=asked.limit,
             stripe_count=asked.stripe_count,
-            is_place=asked.is_place,
+            is_place=asked.place is not None,
         )
 
     def select(self, asked: Asked) -> Decision:
         """Decide, and change nothing.  Raises NoEnvironmentError."""
-        return self.choose(asked, lambda decision, _ledger: decision)
+        return self._choose(asked, lambda _question, decision: decision)
 
-    def choose(self, asked: Asked, take: Callable[[Decision, Ledger], T]) -> T:
-        """Decide, and return what ``take`` makes of it before anybody else decides.
+    def give(self, asked: Asked) -> Placement:
+        """Decide, and enter the best element as a place before anybody else decides.
 
-        Raises NoEnvironmentError, and what ``take`` raises.
+        Raises NoEnvironmentError, and what ``place_access.entered`` raises.
         """
+        place, most = asked.place, self.policies.places_of_user
+        assert place is not None
+        return self._choose(asked, lambda *found: entered(place, most, self._ledger, *found))
+
+    def _choose(self, asked: Asked, take: Callable[[Question, Decision], T]) -> T:
         question, source = self._with_size(self.question(asked), asked)
         with self._lock:
             now = self._now()
             decision = decide(question, self._view(question.subject.user), now, self.policies)
-            return take(sized(decision, question, source), self._ledger)
+            return take(question, sized(decision, question, source))
 
     def select_nodes(self, asked: Asked, job: JobShape) -> NodeDecision:
         """Rank nodes for a task, and change nothing.  Raises NoEnvironmentError."""
@@ -360,7 +365,7 @@ class ServiceState:
         if question.expected_bytes is not None:
             return question, REQUEST
         who = question.subject
-        room = self.ledger.room(who.user, who.application, asked.path, is_place=asked.is_place)
+        room = self.ledger.room(who.user, who.application, asked.path, is_place=question.is_place)
         if room is None:
             return question, None
         return replace(question, room=room), HISTORY

@@ -14,12 +14,12 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ses_client.devices import NFS, Served, device_of, file_system_of, parse_mountstats
-from ses_client.unions import parse_mounts
+from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Reply, Source
 from smed_monitor.collectors.local import LocalCollector, LocalSample, counters_of, look
@@ -98,7 +98,7 @@ class DirectoriesSource(Source):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")
                     servers = parse_mountstats(text, mounts.values())
-                fact["served"] = asdict(servers.get(device.removeprefix(NFS), Served()))
+                fact["served"] = servers.get(device.removeprefix(NFS), Served())._asdict()
         return facts
 
 
@@ -107,8 +107,7 @@ def _look(path: str, found: dict[str, dict[str, Any]]) -> None:
         facts = look(path)
         here = os.open(path, os.O_PATH | os.O_DIRECTORY)
         try:
-            info = Path(f"/proc/self/fdinfo/{here}").read_text("ascii").split()
-            facts |= {"mount": info[info.index("mnt_id:") + 1], "number": os.fstat(here).st_dev}
+            facts |= {"mount": mount_of(here), "number": os.fstat(here).st_dev}
         finally:
             os.close(here)
         found[path] = facts

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ses_client.unions import file_system_at, is_another
+from ses_client.mounts import file_system_at, is_another
 
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.block_devices import paths_of, unless_blind

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ses_client.devices import MOVES_DATA, NFS, is_nfs
-from ses_client.unions import is_another_kind
+from ses_client.mounts import is_another_kind
 
 from smed_monitor.collectors.base import Collector, Source
 from smed_monitor.collectors.block_devices import paths_of, unless_blind

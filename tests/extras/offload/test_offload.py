@@ -183,11 +183,11 @@ def test_results_are_those_of_a_local_run(prefix: Path, text: Path, program: str
     there = run(prefix / "text", "here", program, text, "needle")
     assert (here.returncode, there.returncode) == (0, 0), there.stderr
     assert there.stdout == here.stdout != ""
-    told = json.loads(there.stderr)
-    assert told["received"] >= len(there.stdout)
-    assert told["cpu_seconds"] > 0
+    answer = json.loads(there.stderr)
+    assert answer["received"] >= len(there.stdout)
+    assert answer["cpu_seconds"] > 0
     if program != "sort":
-        assert told["sent"] + told["received"] < text.stat().st_size / 30
+        assert answer["sent"] + answer["received"] < text.stat().st_size / 30
 
 
 def test_an_inverted_index_is_that_of_a_local_run(prefix: Path) -> None:
@@ -202,9 +202,9 @@ def test_an_inverted_index_is_that_of_a_local_run(prefix: Path) -> None:
     assert there.stdout == here.stdout
     expected = [f"w{number} one" for number in range(100)] + [f"w{number} two" for number in range(50, 150)]
     assert there.stdout.splitlines() == sorted(expected)
-    told = json.loads(there.stderr)
-    assert told["cpu_seconds"] > 0
-    assert told["sent"] + told["received"] < sum(path.stat().st_size for path in documents.iterdir()) / 30
+    answer = json.loads(there.stderr)
+    assert answer["cpu_seconds"] > 0
+    assert answer["sent"] + answer["received"] < sum(path.stat().st_size for path in documents.iterdir()) / 30
 
 
 COLUMNS = 100
@@ -237,9 +237,9 @@ def test_a_scan_of_postgresql_sends_a_plan_and_returns_rows(
     rows = [line.split(",") for line in table.read_text().splitlines()]
     expected = sorted((row for row in rows if row[0] == "7"), key=lambda row: int(row[2]))
     assert sorted(there.stdout.splitlines()) == sorted("\t".join(row) for row in expected)
-    told = json.loads(there.stderr)
-    assert told["server_cpu_seconds"] > 0
-    assert told["sent"] + told["received"] < table.stat().st_size / 30
+    answer = json.loads(there.stderr)
+    assert answer["server_cpu_seconds"] > 0
+    assert answer["sent"] + answer["received"] < table.stat().st_size / 30
 
 
 def test_what_postgresql_refuses_is_explained(prefix: Path, postgresql: PostgresServer) -> None:

@@ -160,10 +160,7 @@ int statvfs(const char *path, struct statvfs *facts) {
 
 
 def test_a_file_system_that_hangs_holds_up_neither_samples_nor_the_space_of_others(
-    tmp_path: Path,
-    stat: Path,
-    watched: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, stat: Path, watched: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hangs = tmp_path / "hangs.so"
     subprocess.run(

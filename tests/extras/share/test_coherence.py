@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from promises import (
-    PROMISES,
-    VERSIONS,
-    Promise,
-    always_the_last_value,
-    is_kept,
-    never_more_versions_behind,
-)
+from promises import PROMISES, VERSIONS, Promise, always_the_last_value, is_kept, never_more_versions_behind
 from ses.share import Model, Region, Value
 from sharing import Peer, value_of
 

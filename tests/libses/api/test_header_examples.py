@@ -25,7 +25,7 @@ def test_every_public_header_shows_an_example() -> None:
     """Those that only describe memory and messages, and what another header includes, do not."""
     installed = {path.name for path in HEADERS.iterdir()}
     assert installed - set(AROUND) == {
-        *("claims.h", "core.h", "limits.h", "protocol.h", "rules.h", "segment.h", "sequence.h", "table.h"),
+        *("claims.h", "core.h", "limits.h", "protocol.h", "rules.h", "segment.h", "sequence.h", "table.h")
     }
 
 

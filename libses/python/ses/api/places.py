@@ -68,7 +68,7 @@ def place(
     named = [os.fspath(entry) for entry in among or ()]
     at_best = {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()}
     file = None if ledger is None else Path(ledger)
-    request = placing.Request(named, held, needs, amount, mkdir, at_best)
+    request = placing.request_of(named, held, needs, at_best, size=amount, mkdir=mkdir)
     with _of_machine(placing.place(request, file), file) as chosen:
         yield chosen
 

@@ -14,9 +14,9 @@ from ses.api.amount import mb_per_s, whole_bytes
 
 if TYPE_CHECKING:
     from ses.place.chooser import Chooser
-    from ses.place.claims import Claim, Holder
+    from ses.place.claims import Claim
     from ses.place.ledger import Ledger
-    from ses.place.request import Placement
+    from ses.place.request import Placement, Request
 
 _RENEWED = 3600.0  # seconds before the lease ends that counts where the process is not seen
 _of_parents: list[ExitStack] = []  # a process that was forked closes none of them
@@ -49,7 +49,7 @@ class Places:
         self._rates = {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()}
         self._file = None if ledger is None else Path(ledger)
         self._pid, self._lock, self._open = os.getpid(), Lock(), ExitStack()
-        self._ready: tuple[Ledger, Chooser, Holder] | None = None
+        self._ready: tuple[Ledger, Chooser, Request] | None = None
         self._ended: list[Claim] = []
 
     def __enter__(self) -> Places:
@@ -66,15 +66,14 @@ class Places:
     @contextmanager
     def place(self, *, size: int | str | None = None, mkdir: str | None = None) -> Iterator[Placement]:
         """Choose one of the directories; its claim ends with the block, or the process.  As :func:`place`."""
-        from ses.place.request import Request
+        from ses.place.request import check_name
 
         whole = None if size is None else whole_bytes("size", size)
+        check_name(mkdir)
         try:
             with self._locked():
-                chooser, holder = self._chooser()
-                request = Request(self._among, holder, self._requirements, whole, mkdir, self._rates)
-                request.check()
-                placement = chooser.place(request)
+                chooser, request = self._chooser()
+                placement = chooser.place(request.but(size=whole, mkdir=mkdir))
         finally:
             self._end()
         try:
@@ -99,21 +98,23 @@ class Places:
             self._ready = None
         return self._lock
 
-    def _chooser(self) -> tuple[Chooser, Holder]:
+    def _chooser(self) -> tuple[Chooser, Request]:
         if self._ready is not None:
-            ledger, chooser, holder = self._ready
-            if ledger.is_current() and time.time() < holder.until - _RENEWED:
-                return chooser, holder
+            ledger, chooser, request = self._ready
+            if ledger.is_current() and time.time() < request.holder.until - _RENEWED:
+                return chooser, request
         from ses.place import chooser as choosing
         from ses.place import claims
         from ses.place import ledger as ledgers
         from ses.place.decision import need_core
+        from ses.place.request import request_of
 
+        until = claims.holder(f"pid:{os.getpid()}", time.time())
+        request = request_of(self._among, until, self._requirements, self._rates)
         need_core()
         self._close()
         opened = self._open.enter_context(ledgers.opened(self._file))
-        holder = claims.holder(f"pid:{os.getpid()}", time.time())
-        self._ready = opened, choosing.Chooser(opened, self._among), holder
+        self._ready = opened, choosing.Chooser(opened, self._among), request
         return self._ready[1:]
 
     def _close(self) -> None:

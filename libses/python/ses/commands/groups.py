@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +27,8 @@ class WholeSentences(click.Group):
         """Find the command that is called; one that is nearly called so is named."""
         called = args[0]
         if self.get_command(ctx, called) is None and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
             near = get_close_matches(called, self.list_commands(ctx), 2)
             if near:
                 ctx.fail(f"No such command {called!r}. Did you mean {' or '.join(map(repr, near))}?")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from ses_client.messages.elements import Element
-from ses_client.unions import file_system_at, is_another
+from ses_client.mounts import file_system_at, is_another
 
 from ses.doctor.finding import Finding, fault, ok, warning
 from ses.place.directories import look_at

@@ -10,7 +10,8 @@ from shlex import quote
 
 from ses_client.errors import NotFoundError, SesError
 from ses_client.messages.elements import Element
-from ses_client.unions import OPTIONS, Union, UnionBranch, file_system_at, is_another, read_union
+from ses_client.mounts import file_system_at, is_another
+from ses_client.unions import OPTIONS, Union, UnionBranch, read_union
 
 from ses.doctor.choices import check_choices
 from ses.doctor.finding import Finding, fault, ok, skipped, warning

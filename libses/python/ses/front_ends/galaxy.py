@@ -30,11 +30,10 @@ def object_store(
     ``lasting``.  Raises SesError where nothing fits.
     """
     from ses.place.claims import holder
-    from ses.place.placing import Request, place
+    from ses.place.placing import place, request_of
 
-    request = Request(
-        list(directories.values()), holder(lasting, time.time()), size=None if size is None else int(size)
-    )
+    until, whole = holder(lasting, time.time()), None if size is None else int(size)
+    request = request_of(list(directories.values()), until, size=whole)
     chosen = place(request, None if ledger is None else Path(ledger)).directory
     stores = {str(Path(path).resolve()): store for store, path in directories.items()}
     entity.params = {**(entity.params or {}), "object_store_id": stores[chosen]}

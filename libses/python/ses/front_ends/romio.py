@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ses_client.errors import NotFoundError, SesError
-from ses_client.unions import parse_mounts
+from ses_client.mounts import parse_mounts
 
 from ses.file_layout import layout_of
 

@@ -13,24 +13,14 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from ses.place.claims import Claim, boot
-from ses.place.decision import Candidate, Judged, choose, core, left_out
-from ses.place.directories import Directory, end_lookers, look_at
+from ses.place.decision import Candidate, choose, core
+from ses.place.directories import Directory, Looks, end_lookers, identity_of
 from ses.place.ledger import Ledger
-from ses.place.request import (
-    NothingFitsError,
-    Placement,
-    Request,
-    label_of,
-    nothing_fits,
-    random_name,
-    seen_json,
-)
+from ses.place.request import NothingFitsError, Placement, Request, nothing_fits, random_name
 from ses.place.samples import Sample, clock, measure
-from ses.quantities import written
 
 FRESH = 1.0  # seconds
 _MIN_LETTERS = 4  # in which two names hardly ever agree
@@ -45,10 +35,10 @@ class Chooser:
     def __init__(self, ledger: Ledger, among: Sequence[str], *, keeps_why: bool = False) -> None:
         self._ledger = ledger
         self._keeps_why = keeps_why
-        self._among = list(dict.fromkeys(among))
+        self._looks = Looks(among)
         self._until = 0.0  # of the monotonic clock
         self._candidates: list[Candidate] = []
-        self._left_out: list[Directory] = []
+        self._left_out: list[Candidate] = []
         self._known: dict[int, Claim] = {}  # which counted since the look
         self._living: dict[int, Claim] = {}
         self._version = -1
@@ -63,7 +53,7 @@ class Chooser:
         if time.monotonic() < self._until:
             with suppress(NothingFitsError):
                 return self._place(request)
-        self._look(request.rates or {})
+        self._look(request.rates)
         try:
             return self._place(request)
         finally:
@@ -81,7 +71,7 @@ class Chooser:
                     candidate.remove(claim)
 
     def _place(self, request: Request) -> Placement:
-        refused: dict[str, Directory] = {}
+        refused: dict[str, Candidate] = {}
         while True:
             with self._step():
                 self._count()
@@ -91,12 +81,13 @@ class Chooser:
                 label = request.mkdir if request.size is None else None
                 room = None if label is None else self._ledger.room(request.user, label)
                 row, judged = choose(usable, request.requirements, request.size, room)
-                chosen = None if row is None else usable[row].directory
-                seen = [*judged, *map(left_out, (*self._left_out, *refused.values()))]
-                claim = None if chosen is None else self._claim(chosen, request, room, seen)
-                if claim and request.after:
-                    self._leave(request.after)
-            if claim is None or chosen is None:
+                seen = [*judged, *self._left_out, *refused.values()]
+                if row is not None:
+                    chosen = usable[row].directory
+                    claim = self._claim(chosen, request, room, seen)
+                    if request.after:
+                        self._leave(request.after)
+            if row is None:
                 raise nothing_fits(seen)
             try:
                 _make(claim, chosen)
@@ -106,12 +97,12 @@ class Chooser:
                 )
                 if not taken:  # by chance: another name is tried
                     why = f"no directory can be made there: {error.strerror}"
-                    refused[chosen.given] = replace(chosen, reason=why)
+                    refused[chosen.given] = Candidate(directory=chosen, reason=why)
                 with self._step():
                     self._ledger.remove(claim)
                 self._version = -1
             else:
-                return Placement(claim, seen)
+                return Placement(claim=claim, why=seen)
 
     @contextmanager
     def _step(self) -> Iterator[None]:
@@ -125,10 +116,10 @@ class Chooser:
 
     def _look(self, rates: Mapping[str, float]) -> None:
         claims = self._ledger.claims()
-        seen = look_at(self._among, [claim.path for claim in claims if claim.own_directory], core)
+        seen = self._looks.now([claim.path for claim in claims if claim.own_directory], core)
         self._held = {path: held for entry in seen for path, held in entry.held.items()}
         self._measured = False
-        self._left_out = [entry for entry in seen if entry.reason]
+        self._left_out = [Candidate(directory=entry, reason=entry.reason) for entry in seen if entry.reason]
         usable = [entry for entry in seen if not entry.reason]
         devices = {entry.device for entry in usable}
         since = {**self._known, **{claim.id: claim for claim in claims}}.values()
@@ -159,17 +150,17 @@ class Chooser:
             del self._living[entry.id]
         self._known |= self._living
         for candidate in self._candidates:
-            candidate.streams = candidate.reserved = candidate.last = 0
+            candidate.update(streams=0, reserved=0, last=0)
             for claim in self._known.values():
                 candidate.add(claim, lives=claim.id in self._living)
         self._version = version
 
-    def _all_beside(self, claim: Claim) -> dict[str, Directory]:
+    def _all_beside(self, claim: Claim) -> dict[str, Candidate]:
         """Return the directories of a claim's file system."""
-        why = f"it is where claim {claim.id} is"
         seen = [entry.directory for entry in self._candidates]
         there = [entry for entry in seen if claim.is_on(entry.path, entry.file_system)]
-        return {entry.given: replace(entry, reason=why) for entry in there}
+        why = f"it is where claim {claim.id} is"
+        return {entry.given: Candidate(directory=entry, reason=why) for entry in there}
 
     def _leave(self, claim: Claim) -> None:
         """Have a claim stand for what was written, as far as that is known."""
@@ -177,31 +168,31 @@ class Chooser:
         self._ledger.change(claim, bytes=written, streams=0)
         self._version = -1
 
-    def _claim(self, chosen: Directory, request: Request, room: int | None, seen: Sequence[Judged]) -> Claim:
+    def _claim(
+        self, chosen: Directory, request: Request, room: int | None, seen: Sequence[Candidate]
+    ) -> Claim:
         path, why = chosen.path, ""
         if self._keeps_why:
-            asked = [written(requirement) for requirement in request.requirements]
-            why = json.dumps({"asked": asked, "chosen": chosen.given, "why": seen_json(seen)})
+            why = json.dumps({"chosen": chosen.given, "why": [entry.as_json() for entry in seen]})
         if request.mkdir is not None:
             path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
-        held = request.holder
-        claim = self._ledger.add(
-            Claim(
-                *(held.until, held.pid, held.started, held.namespace, held.job),
-                id=0,
-                user=request.user,
-                path=path,
-                base=chosen.path,
-                file_system=chosen.file_system,
-                device=chosen.device,
-                boot=boot(),
-                bytes=request.size or room or 0,
-                made=time.time(),
-                size=request.size,
-                asked=request.text,
-                why=why,
-            )
-        )
+        stands_for = {
+            "id": 0,
+            "user": request.user,
+            "path": path,
+            "base": chosen.path,
+            "file_system": chosen.file_system,
+            "device": chosen.device,
+            "boot": boot(),
+            "bytes": request.size or room or 0,
+            "made": time.time(),
+            "streams": 1,
+            "size": request.size,
+            "label": request.mkdir,
+            "asked": request.asked,
+            "why": why,
+        }
+        claim = self._ledger.add(Claim(**request.holder | stands_for))
         self._known[claim.id] = self._living[claim.id] = claim
         for candidate in self._candidates:
             candidate.add(claim)
@@ -220,15 +211,14 @@ def _began(claims: Iterable[Claim]) -> dict[str, list[float]]:
 def end(ledger: Ledger, claims: Iterable[Claim], held: Mapping[str, int]) -> None:
     """Forget claims, and note what was written into the directories that were made for them."""
     for claim in claims:
-        label = label_of(claim)
-        if label is not None and (size := held.get(claim.path)) is not None:
-            ledger.learn(claim.user, label, size)
+        if claim.label is not None and (size := held.get(claim.path)) is not None:
+            ledger.learn(claim.user, claim.label, size)
         ledger.remove(claim)
 
 
 def _candidate(seen: Directory, sample: Sample | None, rates: Mapping[str, float]) -> Candidate:
-    load, learned = (sample.load, sample.learned.rate) if sample else (None, None)
-    return Candidate(seen, load=load, rate=rates.get(seen.given, learned))
+    load = None if sample is None or sample.use is None else sample
+    return Candidate(directory=seen, load=load, rate=rates.get(seen.given, sample.gives if sample else None))
 
 
 def _make(claim: Claim, chosen: Directory) -> None:
@@ -237,8 +227,7 @@ def _make(claim: Claim, chosen: Directory) -> None:
         return
     here = os.open(chosen.path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        found = os.fstat(here)
-        if (found.st_dev, found.st_ino) != chosen.identity:
+        if identity_of(os.fstat(here)) != chosen.identity:
             raise OSError(0, "it was exchanged meanwhile")
         name = Path(claim.path).name
         os.mkdir(name, 0o700, dir_fd=here)

@@ -6,11 +6,11 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from ses_client.errors import UsageError
+from ses_client.messages.message import Message
 
 LEASE = 24 * 3600.0  # seconds
 _LONGEST = 366 * 24 * 3600.0
@@ -19,8 +19,7 @@ _PROC = Path("/proc")
 _STEP = re.compile(rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Message):
     """What a claim lasts as long as; ``until`` (seconds since the epoch) counts where nothing else is known.
 
     A process differs from a later one of its number by when it started, in ticks since the machine did, and
@@ -46,14 +45,13 @@ class Holder:
         return self.pid is not None and _lives(self.pid, self.started)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim(Holder):
     """One stream, and ``bytes``, on ``file_system`` and ``device``, whose names hold since ``boot`` only.
 
     ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
-    is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, and ``asked`` the rest of
-    the request as a text (``request.py``).  ``why`` is what was seen of each directory, as JSON; it is empty
-    where that was not kept.
+    is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, ``label`` what directories
+    like this one are called (``run-XXXX``), and ``asked`` what else was asked for (``request.py``).
+    ``why`` is what was seen of each directory, as JSON; it is empty where that was not kept.
     """
 
     id: int
@@ -67,7 +65,8 @@ class Claim(Holder):
     made: float
     streams: int = 1
     size: int | None = None
-    asked: str = ""
+    label: str | None = None
+    asked: str
     why: str = ""
 
     @property
@@ -103,21 +102,21 @@ def namespace() -> int:
 def holder(text: str | None, now: float) -> Holder:
     """Return what ``pid:N``, ``job`` or ``8h`` means; a day where nothing is said.  Raises UsageError."""
     if text is None:
-        return Holder(now + LEASE)
+        return Holder(until=now + LEASE)
     if text == "job":
         job = os.environ.get("SLURM_JOB_ID", "")
         if not job.isdecimal():
             raise UsageError("This is no job of Slurm (SLURM_JOB_ID). Say how long: pid:N, or 8h.")
         end = os.environ.get("SLURM_JOB_END_TIME", "")
         until = float(end) if end.isdecimal() and len(end) < 15 else now + LEASE
-        return of_process(Holder(until, job=job))
+        return of_process(Holder(until=until, job=job))
     if text.startswith("pid:"):
         number = text.removeprefix("pid:")
         started = _started(int(number)) if number.isdecimal() and len(number) < 10 else None
         if started is None:
             raise UsageError(f"There is no process {number!r}.")
-        return Holder(now + LEASE, int(number), started, namespace())
-    return Holder(now + _seconds(text))
+        return Holder(until=now + LEASE, pid=int(number), started=started, namespace=namespace())
+    return Holder(until=now + _seconds(text))
 
 
 def of_process(held: Holder) -> Holder:
@@ -137,7 +136,7 @@ def of_process(held: Holder) -> Holder:
                 found[step[2].decode()] = int(entry.name)
     pid = found.get("extern") or found.get("batch") or next(iter(found.values()), None)
     started = None if pid is None else _started(pid)
-    return held if started is None else replace(held, pid=pid, started=started, namespace=namespace())
+    return held if started is None else held.but(pid=pid, started=started, namespace=namespace())
 
 
 def _seconds(text: str) -> float:

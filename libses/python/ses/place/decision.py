@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 from ses_client.errors import SesError, UsageError
+from ses_client.messages.message import JSON, Message
 from ses_client.messages.requirements import Requirement
 from ses_client.quantities import RATES, SIZES, meant
 
 from ses.place.claims import Claim
 from ses.place.directories import Directory
-from ses.place.samples import Load
+from ses.place.samples import Sample
 from ses.quantities import written
 
 _UNKNOWN = math.nan
@@ -30,49 +30,54 @@ _FREE = 5
 _NO_ROOM, _MISSES = 5, 6  # enum ses_core_refusal
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(Message):
     """A directory, the streams and bytes of claims that count there, and what moves on its device.
 
     ``rate`` (bytes per second) and ``load`` are ``None`` where they are not known, ``last`` is the number of
-    the last claim.
+    the last claim.  ``reason`` says why it is left out, if it is, and ``read`` and ``write`` what a stream
+    would get there (bytes per second); ``foreign`` is ``None`` where it was not compared.
     """
 
     directory: Directory
     streams: int = 0
     reserved: int = 0
     last: int = 0
-    load: Load | None = None
+    load: Sample | None = None
     rate: float | None = None
+    reason: str = ""
+    read: float | None = None
+    write: float | None = None
+    foreign: float | None = None
+
+    def as_json(self) -> JSON:
+        """Return what is shown of it, in bytes and bytes per second."""
+        shown = {"directory": self.directory.given, "reason": self.reason or None}
+        if self.foreign is None:
+            return shown
+        return shown | {
+            "predicted": {"read": self.read, "write": self.write},
+            "free": self.directory.free,
+            "claimed": self.reserved,
+            "streams": self.streams,
+            "rate": self.rate,
+            "foreign_streams": self.foreign,
+            "busy": self.load.use if self.load else None,
+            "moved": self.load.rate if self.load else None,
+        }
 
     def add(self, claim: Claim, *, lives: bool = True) -> None:
         """Count a claim, where it is on this device or file system."""
         seen = self.directory
         if claim.is_on(seen.path, seen.device):
-            self.streams += claim.streams if lives else 0
-            self.last = max(self.last, claim.id)
+            self["streams"] = self.streams + (claim.streams if lives else 0)
+            self["last"] = max(self.last, claim.id)
         if claim.is_on(seen.path, seen.file_system):
-            self.reserved += max(0, claim.bytes - seen.held.get(claim.path, 0))
+            self["reserved"] = self.reserved + max(0, claim.bytes - seen.held.get(claim.path, 0))
 
     def remove(self, claim: Claim) -> None:
         """Count its stream no more."""
-        self.streams -= claim.streams * claim.is_on(self.directory.path, self.directory.device)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Why the core refuses a candidate, as it was then, or what a stream would get (bytes per second)."""
-
-    candidate: Candidate
-    reason: str
-    read: float | None
-    write: float | None
-    foreign: float
-
-
-def left_out(directory: Directory) -> Judged:
-    """Return what is to be said of a directory that is not compared."""
-    return Judged(Candidate(directory), directory.reason, None, None, 0.0)
+        if claim.is_on(self.directory.path, self.directory.device):
+            self["streams"] = self.streams - claim.streams
 
 
 def check(requirements: Sequence[Requirement]) -> None:
@@ -100,8 +105,8 @@ def choose(
     requirements: Sequence[Requirement],
     size: int | None,
     room: int | None = None,
-) -> tuple[int | None, list[Judged]]:
-    """Return the row of the best candidate, and what is to be said of each.
+) -> tuple[int | None, list[Candidate]]:
+    """Return the row of the best candidate, and each as it is compared.
 
     ``room`` is what it should find where the size is not known; directories with less come last.
     ``None`` where all are refused.  Raises SesError where the core is not installed.
@@ -131,12 +136,11 @@ def choose(
     row = lib.ses_core_choose(query, verdicts)
     lib.ses_core_predict_all(query, offers)
     judged = [
-        Judged(
-            replace(entry),
-            _reason(verdict, entry, requirements, size),
-            None if entry.rate is None else _known(offer.read),
-            None if entry.rate is None else _known(offer.write),
-            element.foreign,
+        entry.but(
+            reason=_reason(verdict, entry, requirements, size),
+            read=None if entry.rate is None else _known(offer.read),
+            write=None if entry.rate is None else _known(offer.write),
+            foreign=element.foreign,
         )
         for entry, verdict, offer, element in zip(candidates, verdicts, offers, elements, strict=True)
     ]
@@ -155,8 +159,10 @@ def core() -> tuple[Any, Any]:
 
 def need_core() -> None:
     """Raise SesError where the core is not installed; that it can be loaded is seen when it is needed."""
-    if find_spec("ses_core") is None:
-        raise _no_core("No module named 'ses_core'")
+    try:
+        import_module("ses_core")
+    except ImportError as error:
+        raise _no_core(str(error)) from error
 
 
 def _no_core(why: str) -> SesError:
@@ -192,7 +198,7 @@ def _describe(element: Any, sample: Any, one: Candidate, fastest: float) -> None
     element.server_rate = _UNKNOWN
     element.stated = [_UNKNOWN] * len(element.stated)
     element.own, element.last_placed = one.streams, one.last
-    sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.busy
+    sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.use
     sample.queue = _UNKNOWN if one.load is None or one.load.own else one.load.queue
     sample.own = sample.own_average = 0.0 if one.load is None else one.load.own
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ses_client.devices import name_of, server_of
 from ses_client.errors import NotFoundError, UsageError
-from ses_client.unions import file_system_at, parse_mounts
+from ses_client.mounts import file_system_at, parse_mounts
 
 from ses.literal import PREFIXES, element, literal
 from ses.place.directories import look_at
@@ -78,7 +78,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
         raise UsageError(f"{name!r} is no name of a set: letters, digits, '.', '_' and '-'.")
     paths = [os.path.abspath(entry) for entry in given]  # noqa: PTH100  # links stay: nodes may differ
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_bytes())
-    host, seen = socket.gethostname(), dict[tuple[int, int], str]()
+    host, seen = socket.gethostname(), dict[str, str]()
     found = []
     for called, path, entry in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):
         if not entry.path:

@@ -17,14 +17,18 @@ import warnings
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ses_client.devices import device_of, file_system_of
-from ses_client.unions import Mount, parse_mounts
+from ses_client.messages.message import Message
+from ses_client.mounts import Mount, mount_of, parse_mounts
 
-PATIENCE = 2.0  # seconds
+PATIENCE, _LEFT_OUT = (
+    2.0,
+    30.0,
+)  # seconds until a directory counts as hanging, and until it is looked at again
 _SOON = 0.05  # seconds until the rest is looked at all at once
 _STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
@@ -33,26 +37,46 @@ _one_at_a_time = allocate_lock()
 _left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(Message):
     """A directory as it was given, and what was seen.  ``reason`` says why it is left out, if it is.
 
-    ``path`` has no links in it, ``mount`` is the number of its mount.  ``file_system`` names what has the
-    free space and ``device`` what has the load.  ``held`` are the bytes in claimed directories below it,
-    where they were added up.
+    ``path`` has no links in it, ``identity`` tells the directory from others, and ``mount`` is the number of
+    its mount.  ``file_system`` names what has the free space and ``device`` what has the load.  ``held`` are
+    the bytes in claimed directories below it, where they were added up.
     """
 
     given: str
     reason: str = ""
     path: str = ""
-    identity: tuple[int, int] = (0, 0)
+    identity: str = ""
     file_system: str = ""
     device: str = ""
     size: int = 0
     free: int = 0
-    held: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, int] = MappingProxyType({})
     mount: str = ""
     read_only: bool = False
+
+
+class Looks:
+    """Looks at directories, again and again: seldom at one that hangs, else after ``fresh`` seconds."""
+
+    def __init__(self, given: Sequence[str], fresh: float = 0.0) -> None:
+        self._fresh = fresh
+        self._due = dict.fromkeys(given, 0.0)
+        self._seen: dict[str, Directory] = {}
+
+    def now(
+        self, claimed: Sequence[str] = (), meanwhile: Callable[[], object] = lambda: None
+    ) -> list[Directory]:
+        """Return what each directory is like, as :func:`look_at` does, or what it was like."""
+        began = time.monotonic()
+        due = [entry for entry, at in self._due.items() if at <= began]
+        for seen in look_at(due, claimed, meanwhile) if due else ():
+            hangs = not seen.path and time.monotonic() - began >= PATIENCE
+            self._due[seen.given] = time.monotonic() + (_LEFT_OUT if hangs else self._fresh)
+            self._seen[seen.given] = seen
+        return [self._seen[entry] for entry in self._due]
 
 
 def look_at(
@@ -71,7 +95,6 @@ def look_at(
     began = time.monotonic()
     try:
         meanwhile()
-        mounts = {mount.number: mount for mount in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
         _take(reading, answers, set(given), patience)
     finally:
         os.close(reading)
@@ -80,29 +103,13 @@ def look_at(
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         _left_behind.append((pid, hangs))
-    late = {"reason": f"it did not answer within {patience:g} s"}
-    devices: dict[str, str] = {}
-    return [_directory(entry, answers.get(entry, late), mounts, devices) for entry in given]
+    late = f"it did not answer within {patience:g} s"
+    return [Directory(**answers.get(entry, {"given": entry, "reason": late})) for entry in given]
 
 
 def end_lookers() -> None:
     """Take note of processes that have looked and ended; one that hangs is left behind."""
     _left_behind[:] = [(pid, hangs) for pid, hangs in _left_behind if not _is_over(pid, hangs=hangs)]
-
-
-def _directory(
-    given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount], devices: dict[str, str]
-) -> Directory:
-    """Return what was seen of a directory; ``devices`` are those of file systems that were looked up."""
-    if "path" not in seen:
-        return Directory(given, seen["reason"])
-    mount = mounts.get(seen["mount"])
-    file_system = file_system_of(mount, seen["number"])
-    if file_system not in devices:
-        devices[file_system] = device_of(mount, file_system)
-    facts = {name: seen[name] for name in ("reason", "path", "size", "free", "held", "mount", "read_only")}
-    identity = seen["number"], seen["inode"]
-    return Directory(given, identity=identity, file_system=file_system, device=devices[file_system], **facts)
 
 
 def _take(reading: int, answers: dict[str, dict[str, Any]], given: set[str], patience: float) -> None:
@@ -142,23 +149,24 @@ def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
         os.dup2(writing, _RESULT)
         close_all_from(_RESULT + 1)
         os.write(_RESULT, b"\n")
+        mounts = {mount.number: mount for mount in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
         rest = dict.fromkeys(given)
-        start_new_thread(_at_once, (rest, claimed))
+        start_new_thread(_at_once, (rest, claimed, mounts))
         for name in list(rest):
-            _answer(name, claimed)
+            _answer(name, claimed, mounts)
             del rest[name]
     finally:
         os._exit(0)
 
 
-def _at_once(rest: Mapping[str, None], claimed: Sequence[str]) -> None:
+def _at_once(rest: Mapping[str, None], claimed: Sequence[str], mounts: Mapping[str, Mount]) -> None:
     time.sleep(_SOON)
     for name in list(rest):
-        start_new_thread(_answer, (name, claimed))
+        start_new_thread(_answer, (name, claimed, mounts))
 
 
-def _answer(given: str, claimed: Sequence[str]) -> None:
-    line = json.dumps({"given": given, **_seen(given, claimed)}).encode() + b"\n"
+def _answer(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> None:
+    line = json.dumps({"given": given, **_seen(given, claimed, mounts)}).encode() + b"\n"
     with _one_at_a_time:
         os.write(_RESULT, line)
 
@@ -171,7 +179,7 @@ def close_all_from(first: int) -> None:
     os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
-def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
+def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
     try:
         here = os.open(given, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         status, space = os.fstat(here), os.fstatvfs(here)
@@ -180,8 +188,9 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
     entry = f"/proc/self/fd/{here}"
     path = os.readlink(entry)  # noqa: PTH115  # what pathlib loads at first takes longer than all of this
     below = [item for item in claimed if item.startswith(f"{path.rstrip('/')}/")]
-    with open(f"/proc/self/fdinfo/{here}", "rb") as read:  # noqa: PTH123
-        info = read.read().decode("ascii").split()
+    number = mount_of(here)
+    mount = mounts.get(number)
+    file_system = file_system_of(mount, status.st_dev)
     reason = ""
     if space.f_flag & os.ST_RDONLY:
         reason = "it is mounted read-only"
@@ -193,13 +202,19 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
         "reason": reason,
         "path": path,
         "read_only": bool(space.f_flag & os.ST_RDONLY),
-        "mount": info[info.index("mnt_id:") + 1],
-        "number": status.st_dev,
-        "inode": status.st_ino,
+        "mount": number,
+        "identity": identity_of(status),
+        "file_system": file_system,
+        "device": device_of(mount, file_system),
         "size": space.f_blocks * space.f_frsize,
         "free": space.f_bavail * space.f_frsize,
         "held": {item: held for item in below if (held := _held(item, status.st_dev)) is not None},
     }
+
+
+def identity_of(status: os.stat_result) -> str:
+    """Return what tells a directory from others."""
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def held_in(directory: str) -> int | None:

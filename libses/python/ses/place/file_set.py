@@ -26,13 +26,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ses_client.errors import SesError
 
-from ses.place.directories import PATIENCE, end_lookers, look_at
+from ses.place.directories import Directory, Looks, end_lookers
 from ses.place.sets import DirectorySet
 
 if TYPE_CHECKING:
     from ses.api.prepared import Places
 
-_FRESH, _LEFT_OUT = 1.0, 30.0  # seconds until a directory that answers, or does not, is looked at again
+_FRESH = 1.0  # seconds until a directory is looked at again
 _MAX_UNMADE = 5.0  # seconds for which a file may have the sticky bit: its creator died after that
 _AWAY = (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH)
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
@@ -66,7 +66,7 @@ class FileSet:
 
     def __init__(self, directories: DirectorySet) -> None:
         self._set = directories
-        self._usable: dict[str, tuple[float, Path | None, str]] = {}  # looked at again when, where, why not
+        self._looks = Looks(directories.directories, _FRESH)
         self._lock = threading.Lock()
         self._places: tuple[list[str], Places] | None = None
 
@@ -215,8 +215,8 @@ class FileSet:
         """Return what chooses from the directories that answer now."""
         from ses.api.prepared import Places
 
-        looked_at = self._looked_at()
-        answering = [given for given in among if looked_at[given]]
+        there = {entry.given for entry in self._looked_at() if entry.path}
+        answering = [given for given in among if given in there]
         if self._places is None or self._places[0] != answering:
             shuffled = random.sample(answering, len(answering))  # of equal ones the first is chosen
             stated = {given: rate for given, rate in rates.items() if given in answering}
@@ -254,28 +254,21 @@ class FileSet:
                         (base / above).chmod(stat.S_IMODE(there[0].status.st_mode))
 
     def _bases(self) -> list[Path]:
-        found = [base for base in self._looked_at().values() if base is not None]
+        found = [Path(entry.path) for entry in self._looked_at() if entry.path]
         if not found:
             raise OSError(errno.EIO, f"{self._set.name}: no directory of the set answers{self._absent()}")
         return found
 
     def _absent(self) -> str:
-        left_out = [f"{given}: {why}" for given, (_, path, why) in self._usable.items() if path is None]
-        return "".join(f"; not searched: {entry}" for entry in left_out)
+        left_out = [entry for entry in self._looked_at() if not entry.path]
+        return "".join(f"; not searched: {entry.given}: {entry.reason}" for entry in left_out)
 
-    def _looked_at(self) -> dict[str, Path | None]:
-        """Return where each directory is; ``None`` for one that does not answer."""
+    def _looked_at(self) -> list[Directory]:
+        """Return what each directory is like; one that does not answer has no path."""
         with self._lock:
-            now = time.monotonic()
-            given = self._set.directories
-            due = [entry for entry in given if self._usable.get(entry, (0.0,))[0] <= now]
-            for seen in look_at(due) if due else ():
-                path = Path(seen.path) if seen.path else None
-                hangs = path is None and time.monotonic() - now >= PATIENCE
-                again = time.monotonic() + (_LEFT_OUT if hangs else _FRESH)
-                self._usable[seen.given] = (again, path, seen.reason)
+            seen = self._looks.now()
             end_lookers()
-            return {entry: self._usable[entry][1] for entry in given}
+            return seen
 
 
 class _Raw(io.FileIO):

@@ -1,62 +1,46 @@
 """The file that holds the claims of a machine: of one user, or of a group that shares it.
 
-A file of SQLite.  Whatever is in it that ``ses place`` did not write is refused and left as it is: where a
-group shares the file, others write it, so its tables are compared word by word before anything is read, and
-each value is checked.  Commits go into a write-ahead log without waiting for the disk: a failure of power may
-cost the claims of the last half minute, but not the file.
+A file of SQLite, with claims and samples as JSON.  Whatever is in it that ``ses place`` did not write is
+refused and left as it is: where a group shares the file, others write it, so its tables are compared word by
+word before anything is read, and each value is checked.  Commits go into a write-ahead log without waiting
+for the disk: a failure of power may cost the claims of the last half minute, but not the file.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 import stat
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from ses_client.errors import NotFoundError, SesError, UsageError
+from ses_client.messages.message import Message
 
 from ses.place.claims import Claim
-from ses.place.samples import Counters, Learned, Load, Sample
+from ses.place.samples import Sample
+
+M = TypeVar("M", bound=Message)
 
 _PATIENCE = 10.0  # seconds while others write
 _MAX_CLAIMS = 10_000
 _KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
 _END = 1e11  # seconds since the epoch; no claim is made later
+_LARGEST = 2**62  # of any number
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
 _held_open: dict[tuple[int, int], int] = {}
-_COLUMNS = {
-    "claim": "until REAL NOT NULL, pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, "
-    "id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, path BLOB NOT NULL, base BLOB NOT NULL, "
-    "file_system TEXT NOT NULL, device TEXT NOT NULL, boot TEXT NOT NULL, bytes INTEGER NOT NULL, "
-    "made REAL NOT NULL, streams INTEGER NOT NULL, size INTEGER, asked TEXT NOT NULL, why TEXT NOT NULL",
-    "size": "id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, label TEXT NOT NULL, "
-    "bytes INTEGER NOT NULL",
-    "sample": "device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, busy_ms INTEGER NOT NULL, "
-    "queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, busy REAL NOT NULL, "
-    "queue REAL NOT NULL, moved REAL NOT NULL, own REAL NOT NULL, learned_bytes REAL NOT NULL, "
-    "learned_seconds REAL NOT NULL",
-}
-_MADE = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _COLUMNS.items()}
-_TABLES = {**_MADE, "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)"}
-_KINDS = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
-_FIELDS = {
-    table: {
-        name: (_KINDS[kind],) if more else (_KINDS[kind], type(None))
-        for name, kind, *more in map(str.split, columns.split(", "))
-    }
-    for table, columns in _COLUMNS.items()
-}
-_ADD = {
-    table: f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(fields))})"
-    for table, fields in _FIELDS.items()
+_TABLES = {
+    "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL)",
+    "size": "CREATE TABLE size (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER, label TEXT, bytes)",
+    "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, text TEXT NOT NULL)",
+    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",  # as SQLite makes it
 }
 
 
@@ -125,8 +109,8 @@ class Ledger:
         with self.transaction():
             found = self._tables()
             if not found:
-                for made in _MADE.values():
-                    self._connection.execute(made)
+                for name in ("claim", "size", "sample"):
+                    self._connection.execute(_TABLES[name])
             elif found != _TABLES:
                 raise self._damaged("it has other tables than ses place makes")
 
@@ -154,13 +138,14 @@ class Ledger:
 
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
-        claims = [self._claim(row) for row in self._rows("claim", f"ORDER BY id LIMIT {_MAX_CLAIMS + 1}")]
+        query = f"SELECT id, text FROM claim ORDER BY id LIMIT {_MAX_CLAIMS + 1}"
+        claims = [self._claim(*row) for row in self._connection.execute(query).fetchall()]
         if len(claims) > _MAX_CLAIMS:
             raise self._damaged(f"it has more than {_MAX_CLAIMS:,} claims")
         return claims
 
-    def _claim(self, row: dict[str, Any]) -> Claim:
-        claim = Claim(**row | {name: os.fsdecode(row[name]) for name in ("path", "base")})
+    def _claim(self, number: int, text: str) -> Claim:
+        claim = self._read(Claim, text).but(id=number)
         sound = all(one.startswith("/") and os.path.normpath(one) == one for one in (claim.path, claim.base))
         sound = sound and claim.bytes >= 0 and claim.streams in (0, 1) and (claim.size or 0) >= 0
         sound = sound and 0 <= claim.user < 2**32 and 0 <= claim.made < _END and 0 <= claim.until < _END
@@ -170,11 +155,8 @@ class Ledger:
 
     def add(self, claim: Claim) -> Claim:
         """Write a claim down; return it with its number, which no other one has had."""
-        row = {name: getattr(claim, name) for name in _FIELDS["claim"]}
-        row |= {"id": None, "path": os.fsencode(claim.path), "base": os.fsencode(claim.base)}
-        added = self._connection.execute(_ADD["claim"], tuple(row.values())).lastrowid
-        assert added is not None
-        return replace(claim, id=added)
+        added = self._connection.execute("INSERT INTO claim VALUES (NULL, ?)", (json.dumps(claim),))
+        return claim.but(id=added.lastrowid)
 
     def remove(self, claim: Claim) -> None:
         """Forget a claim."""
@@ -182,46 +164,42 @@ class Ledger:
 
     def change(self, claim: Claim, **values: float | None) -> None:
         """Write down what a claim stands for by now, and until when."""
-        changed = ", ".join(f"{name} = ?" for name in values)
-        self._connection.execute(f"UPDATE claim SET {changed} WHERE id = ?", (*values.values(), claim.id))
+        change = "UPDATE claim SET text = json_patch(text, ?) WHERE id = ?"
+        self._connection.execute(change, (json.dumps(values), claim.id))
 
     def learn(self, user: int, label: str, size: int) -> None:
         """Note how much was written into a directory of this label in the end."""
-        self._connection.execute(_ADD["size"], (None, user, label, size))
+        self._connection.execute("INSERT INTO size VALUES (NULL, ?, ?, ?)", (user, label, size))
         self._connection.execute(f"DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - {_MAX_SIZES}")
 
     def room(self, user: int, label: str) -> int | None:
         """Return a size that few directories like these exceed, by the rule of the service's history."""
-        latest = f"WHERE user = ? AND label = ? ORDER BY id DESC LIMIT {_KEPT_SIZES}"
-        sizes = [row["bytes"] for row in self._rows("size", latest, user, label)]
-        if any(not 0 <= size < 2**62 for size in sizes):
+        latest = f"SELECT bytes FROM size WHERE user = ? AND label = ? ORDER BY id DESC LIMIT {_KEPT_SIZES}"
+        sizes = [size for (size,) in self._connection.execute(latest, (user, label))]
+        if any(type(size) is not int or not 0 <= size < 2**62 for size in sizes):
             raise self._damaged("it has sizes that ses place does not write")
         return int(max(sizes) * (1 + 2 / len(sizes))) if sizes else None
 
     def samples(self, boot: str) -> dict[str, Sample]:
         """Return what was kept of each device since this start of the machine."""
-        found = {}
-        for row in self._rows("sample", "WHERE boot = ? LIMIT 1000", boot):
-            device, _, at, *values = row.values()
-            found[device] = Sample(at, Counters(*values[:3]), Load(*values[3:8]), Learned(*values[8:]))
-        return found
+        rows = self._connection.execute("SELECT device, text FROM sample WHERE boot = ? LIMIT 1000", (boot,))
+        return {device: self._read(Sample, text) for device, text in rows}
 
     def keep(self, samples: Mapping[str, Sample], boot: str) -> None:
         """Keep the last sample of each device; those of another start of the machine go."""
         self._connection.execute("DELETE FROM sample WHERE boot <> ?", (boot,))
-        for name, entry in samples.items():
-            if entry.load:
-                values = (*astuple(entry.counters), *astuple(entry.load), *astuple(entry.learned))
-                self._connection.execute(_ADD["sample"], (name, boot, entry.at, *values))
+        rows = [(name, boot, json.dumps(entry)) for name, entry in samples.items() if entry.use is not None]
+        self._connection.executemany("INSERT OR REPLACE INTO sample VALUES (?, ?, ?)", rows)
 
-    def _rows(self, table: str, which: str, *values: object) -> Iterator[dict[str, Any]]:
-        """Yield rows of a table, by column."""
-        kinds = _FIELDS[table]
-        for row in self._connection.execute(f"SELECT * FROM {table} {which}", values).fetchall():
-            named = dict(zip(kinds, row, strict=True))
-            if any(type(value) not in kinds[name] for name, value in named.items()):
-                raise self._damaged("it has values of other kinds than ses place writes")
-            yield named
+    def _read(self, kind: type[M], text: str) -> M:
+        try:
+            read = kind.of(json.loads(text))
+            if all(abs(number) < _LARGEST for number in read.values() if isinstance(number, int)):
+                return read
+            why: object = "a number is too large"
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            why = error
+        raise self._damaged(f"it has what ses place does not write: {why}")
 
     def _damaged(self, why: str) -> SesError:
         return _damage(self.file, why)

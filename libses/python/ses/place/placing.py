@@ -17,9 +17,9 @@ from ses.place.claims import Claim, Holder
 from ses.place.decision import need_core
 from ses.place.directories import end_lookers, look_at
 from ses.place.ledger import Ledger, opened
-from ses.place.request import NothingFitsError, Placement, Request, again, seen_json
+from ses.place.request import NothingFitsError, Placement, Request, again, request_of
 
-__all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again"]
+__all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again", "request_of"]
 
 
 def place(request: Request, file: Path | None = None) -> Placement:
@@ -27,7 +27,6 @@ def place(request: Request, file: Path | None = None) -> Placement:
 
     Raises NothingFitsError, UsageError, or SesError where the ledger cannot be used.
     """
-    request.check()
     need_core()
     with opened(file) as ledger:
         return Chooser(ledger, request.among, keeps_why=True).place(request)
@@ -112,7 +111,7 @@ def as_json(placement: Placement) -> dict[str, Any]:
         "id": claim.id,
         "directory": claim.path,
         "claim": claim_json(claim),
-        "why": seen_json(placement.why),
+        "why": [entry.as_json() for entry in placement.why],
     }
 
 

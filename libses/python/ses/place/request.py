@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ses_client.errors import SesError, UsageError
+from ses_client.messages.message import Message
 from ses_client.messages.requirements import Requirement
 
 from ses.place.claims import Claim, Holder, of_process
-from ses.place.decision import Judged, check
+from ses.place.decision import Candidate, check
 from ses.quantities import requirements_in, written
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -26,42 +24,49 @@ class NothingFitsError(SesError):
     """Every directory is left out; the text names each with its reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Message):
     """What is asked for: directories as they were given, needs, bytes, and what the claim lasts as long as.
 
     ``mkdir`` names a directory to make, whose X at the end become letters; ``rates`` are bytes per second.
     ``after`` is a claim that goes on in the directory to be chosen, on another file system.
-    ``user`` is whose claim it is: root claims for others.
+    ``user`` is whose claim it is: root claims for others.  ``asked`` is what goes into the claim to be asked
+    for again, as JSON.
     """
 
     among: Sequence[str]
     holder: Holder
-    requirements: Sequence[Requirement] = ()
+    requirements: Sequence[Requirement]
     size: int | None = None
     mkdir: str | None = None
-    rates: Mapping[str, float] | None = None
+    rates: Mapping[str, float]
     after: Claim | None = None
-    user: int = field(default_factory=os.geteuid)
+    user: int
+    asked: str
 
-    @property
-    def text(self) -> str:
-        """All but size and holder, to be asked for again."""
-        needs = tuple(written(requirement) for requirement in self.requirements)
-        among = tuple(map(_whole, self.among))
-        rates = tuple((_whole(name), rate) for name, rate in (self.rates or {}).items())
-        return _text(among, needs, rates, self.mkdir)
 
-    def check(self) -> None:
-        """Raise UsageError for what makes no sense."""
-        check(self.requirements)
-        if not 0 < len(self.among) <= _MAX_DIRECTORIES:
-            raise UsageError(f"Name 1 to {_MAX_DIRECTORIES} directories.")
-        if "" in self.among:
-            raise UsageError("An empty text is no name of a directory.")
-        if unknown := set(self.rates or ()) - set(self.among):
-            raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
-        check_name(self.mkdir)
+def request_of(
+    among: Sequence[str],
+    holder: Holder,
+    requirements: Sequence[Requirement] = (),
+    rates: Mapping[str, float] | None = None,
+    **more: Any,
+) -> Request:
+    """Return a request; ``more`` are other members of it.  Raises UsageError for what makes no sense."""
+    check(requirements)
+    if not 0 < len(among) <= _MAX_DIRECTORIES:
+        raise UsageError(f"Name 1 to {_MAX_DIRECTORIES} directories.")
+    if "" in among:
+        raise UsageError("An empty text is no name of a directory.")
+    if unknown := set(rates or ()) - set(among):
+        raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
+    asked = {
+        "among": [_whole(name) for name in among],
+        "needs": [written(requirement) for requirement in requirements],
+        "rates": {_whole(name): rate for name, rate in (rates or {}).items()},
+    }
+    check_name(more.get("mkdir"))
+    members: dict[str, Any] = {"user": os.geteuid(), "asked": json.dumps(asked), **more}
+    return Request(among=among, holder=holder, requirements=requirements, rates=rates or {}, **members)
 
 
 def check_name(name: str | None) -> None:
@@ -79,13 +84,6 @@ def random_name(pattern: str) -> str:
     return stem + "".join(drawn)
 
 
-@lru_cache(64)
-def _text(
-    among: tuple[str, ...], needs: tuple[str, ...], rates: tuple[tuple[str, float], ...], mkdir: str | None
-) -> str:
-    return json.dumps({"among": among, "needs": needs, "rates": dict(rates), "mkdir": mkdir})
-
-
 def _whole(name: str) -> str:
     return name if name.startswith("/") else str(Path(name).absolute())
 
@@ -96,37 +94,26 @@ def again(claim: Claim, size: int | None, holder: Holder | None) -> Request:
         asked = json.loads(claim.asked)
         if not all(type(entry) is str and entry.startswith("/") for entry in asked["among"]):
             raise ValueError("a directory has no absolute path")
-        request = Request(
+        return request_of(
             asked["among"],
             holder or of_process(claim),
             requirements_in(asked["needs"]),
-            claim.size if size is None else size,
-            asked["mkdir"],
             {str(name): float(rate) for name, rate in asked["rates"].items()},
-            claim,
+            size=claim.size if size is None else size,
+            mkdir=claim.label,
+            after=claim,
         )
-        request.check()
     except (ValueError, TypeError, KeyError, AttributeError, UsageError) as error:
         raise SesError(
             f"What was asked for claim {claim.id} cannot be read ({error}).", "Name directories by --among."
         ) from error
-    return request
 
 
-def label_of(claim: Claim) -> str | None:
-    """Return what directories were made like that of a claim: the name it was made by, as in ``run-XXXX``."""
-    with suppress(ValueError, TypeError, KeyError):
-        label = json.loads(claim.asked)["mkdir"]
-        return label if isinstance(label, str) else None
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Message):
     """The directory that was chosen, its claim, and what was seen of each."""
 
     claim: Claim
-    why: Sequence[Judged]
+    why: Sequence[Candidate]
 
     @property
     def directory(self) -> str:
@@ -134,32 +121,10 @@ class Placement:
         return self.claim.path
 
 
-def nothing_fits(seen: Sequence[Judged]) -> NothingFitsError:
+def nothing_fits(seen: Sequence[Candidate]) -> NothingFitsError:
     """Return the error that names each directory with its reason."""
-    reasons = [f"{entry.candidate.directory.given}: {entry.reason}" for entry in seen if entry.reason]
+    reasons = [f"{entry.directory.given}: {entry.reason}" for entry in seen if entry.reason]
     return NothingFitsError(
         f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
         "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
     )
-
-
-def seen_json(seen: Sequence[Judged]) -> list[dict[str, Any]]:
-    """Return what was seen of each directory, in bytes and bytes per second."""
-    return [_why(entry) for entry in seen]
-
-
-def _why(one: Judged) -> dict[str, Any]:
-    seen = one.candidate
-    why = {"directory": seen.directory.given, "reason": one.reason or None}
-    if seen.directory.reason:
-        return why
-    return why | {
-        "predicted": {"read": one.read, "write": one.write},
-        "free": seen.directory.free,
-        "claimed": seen.reserved,
-        "streams": seen.streams,
-        "rate": seen.rate,
-        "foreign_streams": one.foreign,
-        "busy": seen.load.busy if seen.load else None,
-        "moved": seen.load.moved if seen.load else None,
-    }

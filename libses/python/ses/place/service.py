@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -125,8 +124,8 @@ def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -
 def holder_of(place: Place) -> Holder:
     """Return what a place lasts as long as.  Raises UsageError where its process is not of this node."""
     if place.until is None:
-        return replace(holder(f"pid:{place.pid}", time.time()), job=place.subject.job)
-    return of_process(Holder(place.until, job=place.subject.job))
+        return holder(f"pid:{place.pid}", time.time()).but(job=place.subject.job)
+    return of_process(Holder(until=place.until, job=place.subject.job))
 
 
 def _stated_size(place: Place) -> int | None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ses_client.unions import file_system_at, read_union
+from ses_client.mounts import file_system_at
+from ses_client.unions import read_union
 
 from ses.literal import PREFIXES, element, literal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from ses_client.errors import SesError
-from ses_client.unions import parse_mounts
+from ses_client.mounts import parse_mounts
 
 _FSTAB, _MOUNTINFO = Path("/etc/fstab"), Path("/proc/self/mountinfo")
 _CODE = re.compile(rb"\\([0-3][0-7]{2})")  # a space, mostly

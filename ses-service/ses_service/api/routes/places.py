@@ -12,6 +12,7 @@ from ses_service.api.callers import whose
 from ses_service.api.contract import answers
 from ses_service.api.schemas.places import PlaceRequest, PlacesQuery, ReleaseQuery, Renewal
 from ses_service.ledger.placement import Placement
+from ses_service.ledger.places import OF_DIRECTORIES
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import PEOPLE
 
@@ -53,7 +54,7 @@ def listed(query_data: PlacesQuery) -> Response:
             and asked.storage_system in (None, one.element.storage_system)
         )
 
-    wanted = {"state": asked.state, "user": user, "path": asked.path, "backend": places.OF_DIRECTORIES}
+    wanted = {"state": asked.state, "user": user, "path": asked.path, "backend": OF_DIRECTORIES}
     exact = {name: value for name, value in wanted.items() if value is not None}
     found = now.placements.listed(accept, asked.limit, exact)
     return render.answer(PlaceList(places=[places.shown(now, entry) for entry in found]))

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from ses_service.api.schemas.requests import (
-    Body,
-    Bytes,
-    ProfileName,
-    Requirements,
-    SubjectIn,
-    Text,
-    each_kind_once,
-)
+from ses_service.api.schemas.requests import Question
 from ses_service.knowledge.hostlist import expanded
 from ses_service.state.node_access import JobShape
 
@@ -42,7 +34,7 @@ Hostlist = Annotated[
 ]
 
 
-class NodeSelectionRequest(Body):
+class NodeSelectionRequest(Question):
     """A question: on which nodes would a task of this subject get what it needs?
 
     ``count`` nodes are wanted for one job with a stream on each; more than 1 spreads them over elements,
@@ -50,20 +42,10 @@ class NodeSelectionRequest(Body):
     ``nodes`` are the only ones that count, ``exclude`` those not wanted, both as Slurm writes nodes.
     """
 
-    subject: SubjectIn
-    storage_system: Text | None = None
-    requirements: Requirements = Field(default_factory=list)
-    profile: ProfileName | None = None
-    expected_bytes: Bytes | None = None
     count: Annotated[int, Field(ge=1, le=1024)] = 1
     nodes: Hostlist | None = None
     exclude: Hostlist | None = None
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
-
-    @model_validator(mode="after")
-    def _whole(self) -> NodeSelectionRequest:
-        each_kind_once(self.requirements)
-        return self
 
     def shape(self) -> JobShape:
         """Return how many nodes are wanted, and of which."""

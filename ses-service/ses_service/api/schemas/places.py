@@ -12,12 +12,9 @@ from ses_service.api.schemas.requests import (
     Bytes,
     ElementId,
     Path,
-    ProfileName,
     Query,
-    Requirements,
-    SubjectIn,
+    Question,
     Text,
-    each_kind_once,
 )
 from ses_service.ledger.placement import Held
 from ses_service.ledger.places import PlaceAsked
@@ -39,7 +36,7 @@ class ProcessIn(Body):
     namespace: Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class PlaceRequest(Body):
+class PlaceRequest(Question):
     """A question for a directory of a storage system, which is given with a claim.
 
     `place_id` is one the caller makes by chance: the same request again gives the same place.  `name` is that
@@ -48,11 +45,7 @@ class PlaceRequest(Body):
     """
 
     place_id: Id
-    subject: SubjectIn
     storage_system: Text
-    requirements: Requirements = _NONE
-    profile: ProfileName | None = None
-    expected_bytes: Bytes | None = None
     streams: Annotated[int, Field(ge=1, le=MAX_STREAMS)] = 1
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = _NONE
     name: Name | None = None
@@ -61,7 +54,6 @@ class PlaceRequest(Body):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> PlaceRequest:
-        each_kind_once(self.requirements)
         if (self.lease_seconds is None) == (self.process is None):
             raise ValueError("give either lease_seconds or process")
         if self.process is not None and self.subject.node is None:

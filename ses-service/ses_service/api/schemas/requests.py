@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from ses_client.messages.requirements import StrictnessName
@@ -18,7 +18,7 @@ from ses_service.api.schemas.kinds import (
 from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import entities
-from ses_service.model.entities import Level, Strictness, Subject
+from ses_service.model.entities import Level, Profile, Strictness, Subject
 from ses_service.model.kinds import UnknownUnitError
 from ses_service.model.limits import (
     MAX_APPLICATION,
@@ -34,6 +34,7 @@ from ses_service.model.limits import (
     MAX_STRIPE_COUNT,
     MAX_WEIGHT,
 )
+from ses_service.state.asked import Asked
 
 
 def _is_moment(text: str) -> str:
@@ -190,7 +191,36 @@ class DraftIn(Body):
         return self
 
 
-class SelectionRequest(Body):
+class Question(Body):
+    """What is asked of files, places and nodes alike: for whom, where, how much, and with which needs.
+
+    ``profile`` adds the requirements of a profile for kinds not stated here.
+    """
+
+    subject: SubjectIn
+    storage_system: Text | None = None
+    requirements: Requirements = _NONE
+    profile: ProfileName | None = None
+    expected_bytes: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _kinds_once(self) -> Self:
+        each_kind_once(self.requirements)
+        return self
+
+    def asked(self, profile: Profile | None, **more: Any) -> Asked:
+        """Return the question with its profile; ``more`` is what else is asked."""
+        return Asked(
+            subject=self.subject.to_model(),
+            explicit=tuple(requirement.to_model() for requirement in self.requirements),
+            storage_system=self.storage_system,
+            expected_bytes=self.expected_bytes,
+            profile=profile,
+            **more,
+        )
+
+
+class SelectionRequest(Question):
     """A question: where would a file of this subject go?  ``limit`` 0 lists every element.
 
     ``stripe_count`` is the number the program itself asks for; ``path`` is the name the file will have.
@@ -198,21 +228,11 @@ class SelectionRequest(Body):
     that counts in place of the stored one of its level and name: what would be chosen if it were saved.
     """
 
-    subject: SubjectIn
-    storage_system: Text | None = None
-    requirements: Requirements = _NONE
-    profile: ProfileName | None = None
     draft: DraftIn | None = None
-    expected_bytes: Bytes | None = None
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = _NONE
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
     stripe_count: Annotated[int, Field(ge=1, le=MAX_STRIPE_COUNT)] | None = None
     path: Path | None = None
-
-    @model_validator(mode="after")
-    def _kinds_once(self) -> SelectionRequest:
-        each_kind_once(self.requirements)
-        return self
 
 
 class MeasuredRunIn(Body):

@@ -48,7 +48,7 @@ def _claims() -> list[Claim]:
 
 
 def _explain_claim(claim: Claim, *, as_json: bool, out: Console) -> None:
-    seen = json.loads(claim.why or "{}")
+    seen = {"asked": json.loads(claim.asked)["needs"], **json.loads(claim.why)} if claim.why else {}
     holds = held_in(claim.path) if claim.own_directory else None
     if as_json:
         print_json({"claim": claim_json(claim), "written": holds, **seen})

@@ -158,11 +158,10 @@ def place(
     from ses.place import placing
 
     if again is None:
-        request = placing.Request(
-            *((*first, *others), holding, requirements_in(needs), size, mkdir, dict(rates), None),
-            os.geteuid() if owner is None else owner.pw_uid,
-        )
-        placement = placing.place(request, ledger)
+        more = {"size": size, "mkdir": mkdir} | ({} if owner is None else {"user": owner.pw_uid})
+        needed = requirements_in(needs)
+        asked = placing.request_of((*first, *others), holding, needed, dict(rates), **more)
+        placement = placing.place(asked, ledger)
     else:
         if first or others or needs or mkdir or rates or owner:
             raise UsageError("--again takes --size, --for and --ledger: the rest is that of the claim.")

@@ -156,6 +156,8 @@ class Connection:
         if now.left:
             self._let_go(now)
         else:
+            reader = threading.Thread(target=_read_on, args=(now.come,), daemon=True)
+            reader.start()
             self._hang_up(now)
             waiter = threading.Thread(target=now.process.wait, daemon=True)
             waiter.start()
@@ -163,6 +165,8 @@ class Connection:
             if waiter.is_alive():
                 _kill(now, signal.SIGKILL)
                 waiter.join()
+            now.come.end()
+            reader.join()
         now.come.close()
 
     def leave(self) -> bool:
@@ -277,6 +281,13 @@ def _kill(now: _Started, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         if now.process.poll() is None:
             os.killpg(now.process.pid, number)
+
+
+def _read_on(come: Incoming) -> None:
+    """Read what nobody wants any more: a runner that waits to be read does not end."""
+    leave_signals()
+    while come.read(_PIECE):
+        pass
 
 
 def _keep_end(stream: Any, kept: list[bytes]) -> None:
