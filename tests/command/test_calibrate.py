@@ -103,7 +103,7 @@ def test_an_element_that_is_nearly_full_is_left_alone(
     monkeypatch.setattr("ses.calibration.os.statvfs", lambda _path: os.statvfs_result(blocks))
     result = ses("calibrate", "--all", "--yes")
     assert result.exit_code == 1
-    assert "are free, too little" in result.output
+    assert "more than a tenth of the" in result.output
     assert writes == []
     assert "qsm:" not in result.output
 

@@ -68,7 +68,7 @@ def refuse_when_full(place: Place, size: int) -> None:
         free = min(free, place.free_bytes)
     if size > MAX_PART * free:
         raise NotMeasuredError(
-            f"only {free / 1e9:.2f} GB are free, too little to write {size / 1e9:.2f} GB: "
+            f"{size / 1e9:.2f} GB are more than a tenth of the {free / 1e9:.2f} GB that are free: "
             "give a smaller --size-mib, or make room"
         )
 

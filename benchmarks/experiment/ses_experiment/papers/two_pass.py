@@ -40,6 +40,7 @@ _RUNS = 4  # as many as the memory of the sort holds a part of the file
 _SAMPLE = 16  # which part of the file is sorted in memory beforehand
 _PRIORITY = "20"  # of SCHED_FIFO
 _CALIBRATION_BYTES = 24 * 2**20
+_CALIBRATION_ROOM = 360  # MB: it takes a tenth of what is free at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ def measure(
             tool("cc", "-O2", "-o", str(program), str(EXAMPLE))
             throttle = find_throttle(work.name)
             undo.callback(throttle.close)
-            plan = BranchPlan("disk", READ_RATE, WRITE_RATE, 4 * megabytes + 64, 4 * megabytes + 64)
+            room = 4 * megabytes + _CALIBRATION_ROOM
+            plan = BranchPlan("disk", READ_RATE, WRITE_RATE, room, room)
             disk = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
             data = disk.directory / "input"
             write_records(data, megabytes)
