@@ -26,8 +26,9 @@ def run_all(
     """Simulate every run (given once each) in ``jobs`` processes."""
     if jobs <= 1 or len(runs) < 2:
         return _collected(runs, map(simulate, runs), progress)
+    by_default = (signal.SIGTERM, signal.SIG_DFL)  # a handler of Python would wait for the lock of the queue
     with _interrupts_blocked():  # for workers as long as they live: the pool ends them
-        pool = multiprocessing.get_context("fork").Pool(jobs)
+        pool = multiprocessing.get_context("fork").Pool(jobs, signal.signal, by_default)
     with pool:
         chunk = max(1, min(16, len(runs) // (jobs * 8)))
         return _collected(runs, pool.imap(simulate, runs, chunk), progress)
