@@ -238,8 +238,8 @@ def test_choice_from_an_earlier_epoch_is_explained(
         service.loads[element] = {"busy": 0.5, "foreign": 0.5}
         another = claims.choose(row=0)
         os.close(claims.create(another, tmp_path / f"busy{row}"))
-        reported = claims.id_of(another)  # files told together share what is said of the first
-        wait_until(lambda id=reported: service.restored(id), "another file is told")
+        reported = claims.id_of(another)  # files reported together share what is said of the first
+        wait_until(lambda id=reported: service.restored(id), "another file is reported")
         wait_until(lambda row=row: claims.table.rows()[row].foreign == 0.5, "the element is busy now")
         fd = claims.create(claim, tmp_path / f"file{row}")
         placement = claims.id_of(claim)

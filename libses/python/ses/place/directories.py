@@ -40,7 +40,7 @@ _left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
 class Directory(Message):
     """A directory as it was given, and what was seen.  ``reason`` says why it is left out, if it is.
 
-    ``path`` has no links in it, ``identity`` tells the directory from others, and ``mount`` is the number of
+    ``path`` has no links in it, ``identity`` distinguishes the directory, and ``mount`` is the number of
     its mount.  ``file_system`` names what has the free space and ``device`` what has the load.  ``held`` are
     the bytes in claimed directories below it, where they were added up.
     """
@@ -213,7 +213,7 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
 
 
 def identity_of(status: os.stat_result) -> str:
-    """Return what tells a directory from others."""
+    """Return what distinguishes a directory from others."""
     return f"{status.st_dev}:{status.st_ino}"
 
 
