@@ -96,5 +96,5 @@ def test_the_space_of_the_ost_counts_not_that_of_the_whole_file_system(
 ) -> None:
     result = calibrate("4", "--yes", free=12.0 * MIB)
     assert result.exit_code == 1
-    assert "too little" in result.output
+    assert "more than a tenth" in result.output
     assert written_to == []

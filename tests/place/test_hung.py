@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,9 +16,40 @@ from places_program import Ses
 from ses.place import chooser, directories
 from ses.place.directories import PATIENCE, look_at
 
-pytestmark = pytest.mark.root
+
+class _Waiting:
+    """Something to be collected, of which a finalizer waits for a thread that a forked process has not."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        time.sleep(6 * PATIENCE)
 
 
+def test_what_a_program_left_to_be_collected_does_not_hold_the_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = os.getpid()
+    begins = os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        if os.getpid() != parent:
+            _Waiting()
+        return begins(descriptor, data)
+
+    thresholds = gc.get_threshold()
+    monkeypatch.setattr(os, "write", write)
+    gc.set_threshold(1, 1, 1)
+    try:
+        (seen,) = look_at([str(tmp_path)])
+    finally:
+        gc.set_threshold(*thresholds)
+    assert seen.path == str(tmp_path), seen.reason
+    assert gc.isenabled()
+
+
+@pytest.mark.root
 def test_only_a_directory_that_hangs_is_left_out(
     ses: Ses, disks: Callable[..., list[Path]], tmp_path: Path
 ) -> None:
@@ -33,6 +66,7 @@ def test_only_a_directory_that_hangs_is_left_out(
         assert left.stdout == b"", "the process that asked is gone"
 
 
+@pytest.mark.root
 def test_a_program_that_chooses_again_and_again_waits_for_it_once(
     disks: Callable[..., list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ open.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -25,10 +26,8 @@ from ses_client.devices import device_of, file_system_of
 from ses_client.messages.message import Message
 from ses_client.mounts import Mount, mount_of, parse_mounts
 
-PATIENCE, _LEFT_OUT = (
-    2.0,
-    30.0,
-)  # seconds until a directory counts as hanging, and until it is looked at again
+PATIENCE = 2.0  # seconds until a directory counts as hanging
+_LEFT_OUT = 30.0  # seconds until such a one is looked at again
 _SOON = 0.05  # seconds until the rest is looked at all at once
 _STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
@@ -139,9 +138,7 @@ def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
     It looks at one after the other, which is the fastest, and soon at the rest at once, since one may hang.
     """
     reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the process takes no lock of theirs
-        pid = os.fork()
+    pid = _fork()
     if pid:
         os.close(writing)
         return pid, reading
@@ -157,6 +154,24 @@ def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
             del rest[name]
     finally:
         os._exit(0)
+
+
+def _fork() -> int:
+    """Fork; what the child has of others is never collected there.
+
+    A finalizer may wait for a lock that a thread of the caller held: a connection to SQLite does that.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    pid = -1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: it takes no lock of theirs
+            pid = os.fork()
+    finally:
+        if collects and pid:
+            gc.enable()
+    return pid
 
 
 def _at_once(rest: Mapping[str, None], claimed: Sequence[str], mounts: Mapping[str, Mount]) -> None:
