@@ -24,3 +24,11 @@ def test_program_without_standard_descriptors_is_supervised(union: Union, ses_ru
     plain = union.run(*start, "/bin/bash", "-c", script.replace("file", "plain"), library=False)
     assert (union.path / "file").read_text() == (union.path / "plain").read_text()
     assert plain.stderr == ""
+
+
+def test_program_with_many_arguments_has_its_name(union: Union, ses_run: Path) -> None:
+    """Of all files of a directory, say."""
+    many = ["x" * 100] * 500
+    union.run(ses_run, "--supervise", "/bin/busybox", "sh", "-c", "echo > file", *many, library=False)
+    wait_for_end(union)
+    assert [ask.application for ask in union.agent.asks] == ["busybox"]
