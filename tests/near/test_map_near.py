@@ -75,6 +75,17 @@ def test_pieces_of_files_give_what_whole_files_give(mapped, data):
     assert int(said.partition(" tasks")[0].split()[-1]) > 20
 
 
+def test_tasks_at_once_are_not_limited_by_the_open_files_of_a_shell(data, tmp_path):
+    """Each has three pipes: nodes of many processors have more of them than a login shell may have open."""
+    few = 'ulimit -S -n 64; exec "$@"'
+    options = [*NODES, *RATES, "--rsh", "env", "--no-sample", "--per-endpoint", "12", "--piece", "4kB"]
+    argv = ["sh", "-c", few, "sh", SES, "map-near", *options, f"{data}/e*/*.txt", "--", "grep", "77", "{}"]
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "SES_SERVICE_URL": "http://127.0.0.1:1"}
+    done = subprocess.run(argv, env=env, capture_output=True, check=True)
+    assert done.stdout == here(data)
+    assert b"failed" not in done.stderr
+
+
 def test_a_lost_node_loses_and_repeats_nothing(mapped, data, tmp_path):
     """Node n2 dies in the middle of its first task, after some output, and is unreachable from then on."""
     dying = (
