@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from urllib.parse import quote
 
 import pytest
+from markupsafe import escape
 from playwright.sync_api import expect
 from ses_client.messages.requirements import required
 
 WRITE = "kind_current_write_rate"
 SET = "/requirements/user/alice"
 TYPED = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+ALICE = {"name": "alice", "password": "correct horse battery"}
 HERE = {"Origin": "http://localhost"}
 ELEMENT = {"system": "union", "name": "b1", "server": "n7", "target": "/branches/b1", "tier": "flash"}
 
@@ -41,6 +45,20 @@ def test_a_form_from_before_signing_in_again_comes_back_filled_and_is_not_saved(
     assert "nothing was saved yet" in page
     assert site.requirement_set("user", "alice").revision == 0
     assert alice.client.post(SET, data={**TYPED, "csrf_token": old}).status_code == 400, "from elsewhere"
+
+
+@pytest.mark.parametrize("application", ["c#", "50%41", "what?", "a\\b", 'ls <x> & "y"', "שלום"])
+def test_who_was_signed_out_goes_on_at_the_same_name_whatever_is_in_it(visitor, site, application) -> None:
+    path = "/requirements/application/" + quote(f"alice:{application}")
+    answer = visitor.client.post(path, data=TYPED, headers=HERE)
+    page = visitor.get(answer.location).text
+    wanted = unescape(re.search(r'name="next"[^>]*value="([^"]*)"', page)[1])
+    again = visitor.post("/sign-in", {**ALICE, "next": wanted})
+    filled = visitor.get(again.location).text
+    assert 'value="44"' in filled
+    assert f"<h1>Application {escape(application)}</h1>" in filled
+    old = visitor.client.post(path, data={**TYPED, "csrf_token": "of another session"}, headers=HERE)
+    assert (old.status_code, old.location) == (303, wanted)
 
 
 @pytest.mark.parametrize(
