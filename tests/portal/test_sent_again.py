@@ -87,6 +87,14 @@ def test_an_element_that_was_typed_survives_the_sign_in(visitor, site) -> None:
     assert "nothing was added yet" in page
 
 
+def test_what_somebody_else_typed_in_this_browser_is_not_shown(alice, app) -> None:
+    typed = {"files": "/srv/secret.csv", "command": "grep password {}"}
+    app.extensions["ses_webface"].sessions.end_all("alice")
+    assert alice.client.post("/runs", data=typed, headers=HERE).location.startswith("/sign-in")
+    alice.sign_in("bob")
+    assert "secret" not in alice.get("/runs").text
+
+
 def test_a_change_that_the_service_refuses_keeps_what_was_typed(root) -> None:
     answer = root.post("/storage/add", ELEMENT)
     assert answer.status_code == 422

@@ -85,11 +85,12 @@ def protect(app: Flask, secret_key: bytes) -> None:
 
 def start_session(person: Person) -> None:
     """Begin a session of its own for somebody who just proved who they are."""
-    draft = session.get("draft")
+    draft, before = session.get("draft"), session.get("name", person.name)
     end_session()
     session.permanent = True
     session["key"] = portal().sessions.begin(person, request.remote_addr or "")
-    if draft:
+    session["name"] = person.name
+    if draft and before == person.name:  # what somebody else typed here is not shown to this one
         session["draft"] = draft
 
 
