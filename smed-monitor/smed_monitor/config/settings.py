@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -273,8 +274,11 @@ def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list
             )
         if target.collector == "sampler" and target.table is None:
             faults.append(f"{where}, table: is required by collector sampler")
+        faults += _authorities(where, target)
         if names.index(target.name) != number - 1:
             faults.append(f"{where}, name: is used by an earlier [[target]]")
+    for number, quota in enumerate(settings.quotas, start=1):
+        faults += _authorities(f"[[quota]] number {number} ({quota.system})", quota)
     ids = {element.id: number for number, element in reversed([*enumerate(settings.elements, start=1)])}
     known_targets = frozenset(names)
     for number, element in enumerate(settings.elements, start=1):
@@ -289,6 +293,19 @@ def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list
         if ids[element.id] != number:
             faults.append(f"{where}, id: is used by [[element]] number {ids[element.id]}")
     return faults
+
+
+def _authorities(where: str, asked: Target | QuotaSettings) -> list[str]:
+    """What is wrong with the authorities that an address is verified by."""
+    if asked.ca_file is None or urlsplit(asked.url or "").scheme != "https":
+        return []
+    try:
+        ssl.create_default_context(cafile=asked.ca_file)
+    except ssl.SSLError:
+        return [f"{where}, ca_file: {asked.ca_file} holds no certificate (PEM)"]
+    except OSError as error:
+        return [f"{where}, ca_file: {asked.ca_file} cannot be read: {error.strerror}"]
+    return []
 
 
 def _key(location: Sequence[int | str], tree: dict[str, Any]) -> str:

@@ -61,8 +61,7 @@ def one(name: str) -> Page:
     """Show one account, with what can be changed of it."""
     _administrators_only()
     who = _find(name)
-    role = "admin" if who.is_admin else "manager" if who.is_manager else ""
-    return _person_page(who, PersonForm(formdata=None, name=who.name, vo=who.vo or "", role=role))
+    return _person_page(who, _form_of(who))
 
 
 @blueprint.post("/<name>")
@@ -73,6 +72,10 @@ def change(name: str) -> Page:
     form.name.data, form.name.raw_data = who.name, [who.name]
     if not form.validate():
         return _person_page(who, form), 422
+    present = _form_of(who)
+    for field, now, was in ((form.vo, present.vo, form.was_vo), (form.role, present.role, form.was_role)):
+        if field.data == was.data:
+            field.data = now.data  # somebody else may have changed it since the form was made
     try:
         changed = portal().accounts.change(name, vo=form.vo.data or None, **_rights(form))
     except AccountError as error:
@@ -90,9 +93,7 @@ def link(name: str) -> Page:
     _administrators_only()
     who = _find(name)
     log.info("one-time link made", account=name, by=person().name)
-    role = "admin" if who.is_admin else "manager" if who.is_manager else ""
-    form = PersonForm(formdata=None, name=who.name, vo=who.vo or "", role=role)
-    return _person_page(who, form, _link(name))
+    return _person_page(who, _form_of(who), _link(name))
 
 
 @blueprint.post("/<name>/sign-out")
@@ -171,6 +172,11 @@ def _find(name: str) -> Person:
     if account is None:
         abort(404)
     return account
+
+
+def _form_of(who: Person) -> PersonForm:
+    role, vo = "admin" if who.is_admin else "manager" if who.is_manager else "", who.vo or ""
+    return PersonForm(formdata=None, name=who.name, vo=vo, role=role, was_vo=vo, was_role=role)
 
 
 def _rights(form: PersonForm) -> dict[str, bool]:
