@@ -224,6 +224,23 @@ def test_sessions_of_one_user_are_bounded(munged: Path, name: str) -> None:
         Region.remove(name)
 
 
+def test_sessions_that_ended_are_counted_no_more(munged: Path, name: str) -> None:
+    """Also where who started the agent ignores the ends of children, as then it does."""
+    ignoring = ("env", "--ignore-signal=CHLD")
+
+    def is_served() -> bool:
+        with contextlib.suppress(OSError), Region.open(address):
+            return True
+        return False
+
+    with agent(munged, "--sessions", "8", inside=ignoring) as running:
+        address = f"{name}@{running.address}"
+        with Region.create(name):
+            for _ in range(10):
+                wait_until(is_served, "no place is free", 10)
+        Region.remove(name)
+
+
 def silent(address: str, source: str) -> socket.socket:
     """A connection from this address of the machine that will prove nothing."""
     host, port = address.split(":")
