@@ -36,28 +36,22 @@ CONTRACT_VERSION = "1.0.0"
 MONITOR = "SMED_MONITOR"
 READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
+
+
+def _with_schema(description: str, media: str, schema: str) -> dict[str, str | dict[str, dict[str, Any]]]:
+    content = {media: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"description": description, "content": content}
+
+
+_PROBLEM = "application/problem+json", "Problem"
 REFUSED: Responses = {
-    status: {
-        "description": description,
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-    for status, description in (
-        (422, "A parameter is unknown or has a wrong value."),
-        (503, "Too many requests wait already."),
-    )
+    422: _with_schema("A parameter is unknown or has a wrong value.", *_PROBLEM),
+    503: _with_schema("Too many requests wait already.", *_PROBLEM),
 }
-UNKNOWN: Responses = {
-    404: {
-        "description": "There is no such element.",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-}
+UNKNOWN: Responses = {404: _with_schema("There is no such element.", *_PROBLEM)}
 UNCHANGED: Responses = {304: {"description": "Nothing is newer than what `If-None-Match` names."}}
 NOT_READY: Responses = {
-    503: {
-        "description": "Not ready; the checks say why.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ReadinessOut"}}},
-    }
+    503: _with_schema("Not ready; the checks say why.", "application/json", "ReadinessOut")
 }
 EXPOSITION: Responses = {200: {"description": "Prometheus text format.", "content": {"text/plain": {}}}}
 
