@@ -39,23 +39,26 @@ def exposition(table: Table) -> bytes:
     return generate_latest(registry)
 
 
-def _gauge(name: str, about: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"smed_element_{name}", about, labels=["element", *labels])
-
-
 def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
-    read = _gauge("read_bytes_per_second", "Rate of reads.", "window")
-    write = _gauge("write_bytes_per_second", "Rate of writes.", "window")
-    queue = _gauge("queue_depth", "Mean requests in flight.")
-    service = _gauge("service_seconds", "Mean time of one operation.")
-    degraded = _gauge("degraded", "1 when it says it is slow.")
-    no_create = _gauge("no_create", "1 when it takes no files.")
-    capability = _gauge("capability_bytes_per_second", "What it can give at best.", "direction", "source")
-    free = _gauge("free_bytes", "Space users can still write.")
-    size = _gauge("size_bytes", "Size of the file system.")
-    read_only = _gauge("read_only", "1 when mounted read-only.")
-    age = _gauge("age_seconds", "Time since the last sample.")
-    state = _gauge("state", "1 for the state it is in.", "state")
+    rate = ["element", "window"]
+    read = GaugeMetricFamily("smed_element_read_bytes_per_second", "Rate of reads.", labels=rate)
+    write = GaugeMetricFamily("smed_element_write_bytes_per_second", "Rate of writes.", labels=rate)
+    queue = GaugeMetricFamily("smed_element_queue_depth", "Mean requests in flight.", labels=["element"])
+    service = GaugeMetricFamily(
+        "smed_element_service_seconds", "Mean time of one operation.", labels=["element"]
+    )
+    degraded = GaugeMetricFamily("smed_element_degraded", "1 when it says it is slow.", labels=["element"])
+    no_create = GaugeMetricFamily("smed_element_no_create", "1 when it takes no files.", labels=["element"])
+    capability = GaugeMetricFamily(
+        "smed_element_capability_bytes_per_second",
+        "What it can give at best.",
+        labels=["element", "direction", "source"],
+    )
+    free = GaugeMetricFamily("smed_element_free_bytes", "Space users can still write.", labels=["element"])
+    size = GaugeMetricFamily("smed_element_size_bytes", "Size of the file system.", labels=["element"])
+    read_only = GaugeMetricFamily("smed_element_read_only", "1 when mounted read-only.", labels=["element"])
+    age = GaugeMetricFamily("smed_element_age_seconds", "Time since the last sample.", labels=["element"])
+    state = GaugeMetricFamily("smed_element_state", "1 for the state it is in.", labels=["element", "state"])
     for observation in observations:
         record = observation.record
         name = record.element

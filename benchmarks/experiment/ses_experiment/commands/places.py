@@ -14,7 +14,7 @@ from ses.output import console, line, print_json, table
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment import places as experiment
-from ses_experiment.commands.options import Words, run, seed_option
+from ses_experiment.commands.options import run, seed_option, some_of
 
 _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
 
@@ -24,7 +24,7 @@ _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
     "--rounds", type=click.IntRange(1), metavar="N", help="Batches of each arm. [5; with --short 1]"
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=Words(tuple(experiment.BASELINES)), metavar="NAME,...",
+    "--baseline", "baselines", type=some_of(tuple(experiment.BASELINES)), metavar="NAME,...",
     help="What ses place is compared with: "
     + "; ".join(f"{name} ({what})" for name, what in experiment.BASELINES.items())
     + ". [all; with --short weights]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from ses_client.errors import NotFoundError, SesError, UsageError
+from ses_client.errors import NotFoundError, UsageError
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing, json_option
@@ -14,7 +14,7 @@ from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
 from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import FileSystem, gather
-from ses.output import console, line, print_json, say, table
+from ses.output import console, line, print_json, say, table, write_file
 from ses.place.described import DIRECTORIES, DirectorySet
 from ses.place.described import look as directory_set
 from ses.place.described import turtle as set_turtle
@@ -23,7 +23,6 @@ from ses.slurm.nodes import look as look_at_nodes
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
 from ses.union.unmounted import check_mounted, on_the_root
-from ses.whole_file import write_whole
 
 
 @click.command(
@@ -174,10 +173,7 @@ def _write(written: str | None, text: str) -> bool:
     if written == "-":
         click.echo(text, nl=False)
     elif written is not None:
-        try:
-            write_whole(Path(written), text)
-        except OSError as error:
-            raise SesError(f"{written} cannot be written: {error.strerror}.") from error
+        write_file(Path(written), text)
     return written == "-"
 
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import click
 from ses_client.client import ServiceClient
-from ses_client.errors import EXIT_FAILED, NotFoundError, SesError, UsageError
+from ses_client.errors import EXIT_FAILED, NotFoundError, UsageError
 from ses_client.messages.elements import Element
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.examples import examples
 from ses.commands.options import Existing, service_command
-from ses.output import console, line, print_json, table
-from ses.whole_file import write_whole
+from ses.output import console, line, print_json, table, write_file
 
 _PREFIXES = """\
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
@@ -111,10 +110,7 @@ def calibrate(
             results[place.element] = str(error)
     turtle = turtle_of(places, results)
     if written is not None and turtle:
-        try:
-            write_whole(written, turtle + "\n")
-        except OSError as error:
-            raise SesError(f"{written} cannot be written: {error.strerror}.") from error
+        write_file(written, turtle + "\n")
     if as_json:
         print_json(
             {"written": yes, "elements": [_facts(each, results[each.element], size) for each in places]}

@@ -21,9 +21,9 @@ from ses_client.errors import SesError, UsageError
 
 from ses.amounts import Size
 from ses.commands.examples import examples
-from ses.commands.near.options import Cost, WithProgram, execution_options, program, site_of
+from ses.commands.near.options import COST, WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
-from ses.commands.options import Existing, FileName, service_command
+from ses.commands.options import Existing, FileName, Parsed, service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
 from ses.near.execution.executors import Limits
@@ -39,16 +39,11 @@ from ses.whole_file import write_whole
 _SHOW_SECONDS = 10.0
 
 
-class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    name = "held"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        pattern, equals, node = value.rpartition("=")
-        if not equals or not node:
-            self.fail(f"{value!r} is not PATTERN=NODE.", param, ctx)
-        return pattern, node
+def _held(text: str) -> tuple[str, str]:
+    pattern, equals, node = text.rpartition("=")
+    if not equals or not node:
+        raise ValueError(f"{text!r} is not PATTERN=NODE.")
+    return pattern, node
 
 
 @click.command(
@@ -73,9 +68,9 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
 @click.option("--progress", "progress_file", type=FileName(), metavar="FILE",
               help="Keep FILE up to date with how far it is, as one line of JSON.")  # fmt: skip
-@click.option("--held", type=_Held(), multiple=True, metavar="PATTERN=NODE",
+@click.option("--held", type=Parsed("held", _held), multiple=True, metavar="PATTERN=NODE",
               help="Files that fit lie on that node; may be repeated. [what the site says]")  # fmt: skip
-@click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
+@click.option("--cost", "prices", type=COST, metavar="desktop=PRICE,endpoint=PRICE",
               help="Report price and performance too.")  # fmt: skip
 @execution_options
 @service_command
