@@ -27,8 +27,8 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from ses.demo.processes import free_port
 from ses_benchmarks.arguments import arguments
-from ses_benchmarks.processes import free_port
 from ses_benchmarks.whole_site import (
     BIN,
     BUILD,

@@ -19,8 +19,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import faults
+from ses.demo.processes import free_port
 from ses_benchmarks.arguments import arguments
-from ses_benchmarks.processes import Usage, free_port
+from ses_benchmarks.processes import Usage
 from ses_benchmarks.whole_site import BIN, PATIENCE, Part, answers, wait_until
 
 POINTS = 20  # of each curve

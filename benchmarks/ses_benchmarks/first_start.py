@@ -9,7 +9,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ses_benchmarks.processes import free_port, processor_seconds, server
+from ses.demo.processes import free_port
+
+from ses_benchmarks.processes import processor_seconds, server
 from ses_benchmarks.selections import elements
 from ses_benchmarks.site_description import describe
 from ses_benchmarks.site_service import READY_SECONDS, answers

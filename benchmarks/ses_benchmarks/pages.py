@@ -17,8 +17,10 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from ses.demo.processes import free_port
+
 from ses_benchmarks.probe import BenchmarkError
-from ses_benchmarks.processes import free_port, server
+from ses_benchmarks.processes import server
 from ses_benchmarks.selections import elements
 from ses_benchmarks.site_description import describe
 from ses_benchmarks.site_service import READY_SECONDS, answers, monitor, service

@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.processes import free_port
+
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
-from ses_benchmarks.processes import free_port, server
+from ses_benchmarks.processes import server
 
 SITE_GRAPH = "https://w3id.org/qstorman/graph/site"
 READY_SECONDS = 90

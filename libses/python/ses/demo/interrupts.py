@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -45,9 +46,15 @@ class Interrupts:
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self._received = number
 
-    def hold(self) -> None:
-        """From now on ``check()`` raises nothing: the undoing has started."""
-        self._undoing = True
+    @contextmanager
+    def undoing(self, progress: Callable[[str], None]) -> Iterator[ExitStack]:
+        """Yield a stack for what undoes what is made; while it does that ``check()`` raises nothing."""
+        with ExitStack() as undo:
+            try:
+                yield undo
+            finally:
+                self._undoing = True
+                progress("stopping and removing everything")
 
     def check(self) -> None:
         """Raise StoppedError if a signal came."""

@@ -90,17 +90,13 @@ def measure(
     settings["product"] = product(find_parts(plan.build))
     on = machine(("slurmctld", "-V"))
     played = []
-    with ExitStack() as undo:
-        try:
-            stand, environment = _stand_up(plan, undo, interrupts, progress)
-            for number in range(1, plan.rounds + 1):
-                busy = chance.choice(tuple(SIDES))
-                for arm in chance.sample(ARMS, len(ARMS)):
-                    progress(f"round {number} of {plan.rounds}: {arm}, {busy} busy")
-                    played.append(_play(plan, stand, environment, number, arm, busy))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand, environment = _stand_up(plan, undo, interrupts, progress)
+        for number in range(1, plan.rounds + 1):
+            busy = chance.choice(tuple(SIDES))
+            for arm in chance.sample(ARMS, len(ARMS)):
+                progress(f"round {number} of {plan.rounds}: {arm}, {busy} busy")
+                played.append(_play(plan, stand, environment, number, arm, busy))
     return played, {"settings": settings, "machine": on}
 
 
