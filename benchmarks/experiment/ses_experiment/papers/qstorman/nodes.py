@@ -33,7 +33,7 @@ from ses_client.messages.requirements import Subject
 
 from ses_experiment import background
 from ses_experiment.machine import load, machine, product
-from ses_experiment.site import PREFIXES, READ_RATE, WRITE_RATE, Shape, Stand, branch_description
+from ses_experiment.site import HEAD, READ_RATE, WRITE_RATE, Shape, Stand, branch_description
 
 RANKED, RANDOM, SLURM = "ranked", "random", "slurm"
 ARMS = (RANKED, RANDOM, SLURM)
@@ -148,7 +148,7 @@ def _branches(shape: Shape) -> dict[str, Sequence[BranchPlan]]:
 
 
 def _description(shape: Shape, work: Path) -> str:
-    lines = [PREFIXES, ':server a qsm:Server ; qsm:name "server" .']
+    lines = [HEAD, ':server a qsm:Server ; qsm:name "server" .']
     for side, plans in _branches(shape).items():
         lines += [
             f':{side} a qsm:MergerfsUnion ; qsm:name "{side}" ; qsm:mountPoint "{work}/{side}" .',
