@@ -20,7 +20,7 @@ from ses_service.ledger.pace import Use
 from ses_simulate import hard_study, table1_study
 from ses_simulate.agents import Costs, Loss, come_back
 from ses_simulate.plot import plot
-from ses_simulate.policies import POLICIES, SAYS
+from ses_simulate.policies import RULES
 from ses_simulate.policies.variants import VARIANTS
 from ses_simulate.processes import processors
 from ses_simulate.rows import Row
@@ -40,7 +40,7 @@ class _Listing(click.Command):
         hard = {name: entry.says for name, entry in SCENARIOS.items()}
         for title, says in (
             ("Scenarios", BACKGROUNDS_SAY if self.name == "table1" else hard),
-            ("Rules (--policy)", SAYS),
+            ("Rules (--policy)", {name: says for name, (_, says) in RULES.items()}),
         ):
             with formatter.section(title):
                 formatter.write_dl(list(says.items()))
@@ -105,7 +105,7 @@ def table1(
     rows = table1_study.table1(
         _known("--scenario", scenarios, list(BACKGROUNDS)),
         users or USERS,
-        _known("--policy", policies, list(POLICIES), list(VARIANTS)),
+        _known("--policy", policies, list(RULES), list(VARIANTS)),
         seeds,
         jobs or processors(),
         RunProgress(),
@@ -133,7 +133,7 @@ def hard(
     """
     rows = hard_study.hard(
         _known("--scenario", scenarios, list(SCENARIOS)),
-        _known("--policy", policies, list(POLICIES), list(VARIANTS)),
+        _known("--policy", policies, list(RULES), list(VARIANTS)),
         seeds,
         jobs or processors(),
         RunProgress(),
