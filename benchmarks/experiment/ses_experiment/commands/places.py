@@ -66,7 +66,7 @@ def places(short: bool, resume: Path | None, as_json: bool, **settings: Any) -> 
             arm: {name: {"mean": mean, "ratio": asdict(ratio)} for name, (mean, ratio) in of_arm.items()}
             for arm, of_arm in arms.items()
         }
-        print_json({**known, "batches": [batch.as_json() for batch in batches]})
+        print_json({**known, "batches": [asdict(batch) for batch in batches]})
         return
     columns = ["arm", *(text for name in names for text in (f">{name}", ">ses place by"))]
     table(console(), columns, [
