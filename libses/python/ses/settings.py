@@ -27,6 +27,11 @@ def own_directory() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses"
 
 
+def own_state() -> Path:
+    """Return where commands keep what they remember for the user who runs them."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "qstorman"
+
+
 def service_address(url: str | None, token_file: Path | None, ca: Path | None = None) -> ServiceAddress:
     """Fill in what the command line left open.
 
