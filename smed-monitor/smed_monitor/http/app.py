@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import ceil
 from typing import Any
 
@@ -22,12 +23,9 @@ from smed_monitor.http.schemas import (
     HistoryQuery,
     ObservationsOut,
     ObservationsQuery,
-    PointOut,
     Problem,
-    QuotaOut,
     QuotasOut,
     ReadinessOut,
-    SystemQuotasOut,
 )
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.state.element_history import element_history
@@ -142,21 +140,7 @@ def history(query: HistoryQuery) -> HistoryOut:
             rates = element_history(record, monitor.ring, settings, since, until, step)
     except BusyError:
         raise _busy("Too many requests wait; ask again.") from None
-    return HistoryOut(
-        element=query.element,
-        step_seconds=step,
-        source=rates.source,
-        detail=rates.detail,
-        points=[
-            PointOut(
-                at=point.at,
-                read_bytes_per_second=point.read,
-                write_bytes_per_second=point.write,
-                queue_depth=point.queue_depth,
-            )
-            for point in rates.points
-        ],
-    )
+    return HistoryOut.model_validate({"element": query.element, "step_seconds": step, **asdict(rates)})
 
 
 @api.get("/v1/quotas")
@@ -166,26 +150,7 @@ def quotas() -> QuotasOut:
 
     Looked at once a minute, where the settings name what shows it.
     """
-    return QuotasOut(
-        systems=[
-            SystemQuotasOut(
-                system=each.system,
-                target=each.target,
-                error=each.error,
-                quotas=[
-                    QuotaOut(
-                        kind=quota.kind,
-                        name=quota.name,
-                        used_bytes=quota.used,
-                        limit_bytes=quota.limit,
-                        sampled_at=quota.at,
-                    )
-                    for quota in each.quotas
-                ],
-            )
-            for each in _monitor().quotas.latest
-        ]
-    )
+    return QuotasOut.model_validate({"systems": _monitor().quotas.latest})
 
 
 @api.get("/healthz")
