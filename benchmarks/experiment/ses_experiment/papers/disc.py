@@ -87,9 +87,9 @@ def measure(
     need_root("The experiment", "ses experiment disc")
     with interrupts.undoing(progress) as undo:
         work = work_directory(undo, "ses-disc-")
-        room = max(sizes) + 32
+        room = _room(max(sizes))
         plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
-        whole = ENDPOINTS * max(sizes) + 32
+        whole = _room(ENDPOINTS * max(sizes))
         plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
         _groups(work.name, memory, undo)
         stand = set_up(work, plans, undo, interrupts, progress)
@@ -108,6 +108,11 @@ def measure(
                 case = _Case(name, argv, size, selected, work.name, memory)
                 rows.append(_row(stand, case))
         return rows
+
+
+def _room(megabytes: int) -> int:
+    """Return the MB of a disk that has room for so many, and for what the file system keeps for itself."""
+    return megabytes + megabytes // 10 + 32
 
 
 def _names() -> list[str]:
