@@ -26,7 +26,6 @@ from ses.commands.near.signals import PIPE_CLOSED, interruptible
 from ses.commands.options import Existing, FileName, Parsed, service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
-from ses.near.execution.executors import Limits
 from ses.near.map_near import Result, run_all
 from ses.near.price import Prices, near_over_here
 from ses.near.run_near import Wanted
@@ -90,9 +89,6 @@ def map_near(
     shuffle: int | None,
     into: str | None,
     progress_file: Path | None,
-    cpus: float | None,
-    memory: int | None,
-    io_weight: int | None,
     **asked: Any,
 ) -> None:
     """Run an unmodified program on each file, on the node that holds it.
@@ -103,9 +99,8 @@ def map_near(
     with the highest status of a task, with that of --reduce if it fails, and with 1 when it refuses or a task
     is given up.
     """
-    limits = Limits(cpus, memory, io_weight)
     named = files_of(patterns)
-    wanted = Wanted(tuple(named), program(), limits=limits, names=named, **asked)
+    wanted = Wanted(tuple(named), program(), names=named, **asked)
     if array is not None and wanted.executor_used != "slurm":
         raise UsageError("--array is for Slurm: give --executor slurm, too.")
     order = _order(shuffle, reducer, into, array, wanted.executor_used)

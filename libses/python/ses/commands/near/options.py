@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from ses_client.client import ServiceClient
@@ -13,12 +14,10 @@ from ses_client.errors import UsageError
 
 from ses.amounts import LinkRate, Rate, Size
 from ses.commands.options import Parsed
-from ses.near.execution.executors import EXECUTORS
+from ses.near.execution.executors import EXECUTORS, Limits
 from ses.near.placing import Site
 from ses.near.price import Prices
 from ses.settings import current_user
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PROGRAM = "ses.near.program"
 
@@ -70,8 +69,17 @@ PATH_MAP = Parsed("map", _path_map)
 COST = Parsed("cost", _prices)
 
 
-def execution_options(command: Command) -> Command:
-    """Give a command what it takes to run a program elsewhere, and to know what that costs."""
+def execution_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what it takes to run a program elsewhere, and to know what that costs.
+
+    It receives ``limits`` for what the program may use there.
+    """
+
+    @functools.wraps(command)
+    def with_limits(*, cpus: float | None, memory: int | None, io_weight: int | None, **rest: Any) -> Any:
+        return command(limits=Limits(cpus, memory, io_weight), **rest)
+
+    asking = with_limits
     for option in (
         click.option("--sample/--no-sample", "sampled", default=True, show_default=True,
                      help="Try the program on the first 16 MB when nothing is known of it."),
@@ -92,8 +100,8 @@ def execution_options(command: Command) -> Command:
         click.option("--executor", type=click.Choice(sorted(EXECUTORS)),
                      help="How nodes are reached. [slurm where it is set up, else ssh]"),
     ):  # fmt: skip
-        command = option(command)
-    return command
+        asking = option(asking)
+    return asking
 
 
 def site_of(client: ServiceClient) -> Callable[[], Site]:
