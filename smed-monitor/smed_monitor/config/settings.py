@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -205,11 +205,16 @@ class Settings(_Model):
         return self
 
 
-class _Kind(Protocol):
-    """What the settings must know of a collector."""
+class Kind(Protocol):
+    """What settings and description must know of a collector."""
 
     @property
-    def local(self) -> bool: ...
+    def local(self) -> bool:
+        """Whether it reads this node's files."""
+
+    @property
+    def finds_by(self) -> Literal["ost", "mount_point"]:
+        """The setting of an element by which it is found in a sample."""
 
 
 _TABLES: dict[str, type[BaseModel]] = {
@@ -224,7 +229,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 def load(
     path: Path,
     *,
-    collectors: Mapping[str, _Kind],
+    collectors: Mapping[str, Kind],
     described: Callable[[Settings], Sequence[ElementSettings]] | None = None,
 ) -> Settings:
     """Read and check ``path``; ``collectors`` are the names a target may use.
@@ -257,7 +262,7 @@ def load(
     return settings
 
 
-def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list[str]:
+def _contradictions(settings: Settings, collectors: Mapping[str, Kind]) -> list[str]:
     """What is right by itself but not together."""
     faults = []
     names = [target.name for target in settings.targets]
