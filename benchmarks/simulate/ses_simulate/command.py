@@ -134,7 +134,7 @@ def hard(files: int | None, **study: Any) -> list[Row]:
 
     Prints the mean slowdown of a file (its time over its time alone; where bursts or workflows are
     judged by their end, that of the last file) and how many times that of a rule that sees everything it
-    is, with 95 % intervals. The rule may also be the product with a term switched, such as no-readers.
+    is, with 95 % intervals. The rule may also be the product with a term switched, such as no-reading.
     """
     return hard_study.hard(files=files or 0, **study)
 
