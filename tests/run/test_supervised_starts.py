@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fake_agent import CREATED
 from mergerfs_union import Union
+from patience import wait_until
 from supervisors import by_role, wait_for_all, wait_for_end
 
 RETRY_SECONDS = 0.05  # between two starts of a peer
@@ -71,7 +72,7 @@ def test_peers_that_die_at_once_are_started_now_and_then(union: Union, ses_run: 
                 killed.add(pid)
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        wait_for_all(union)
+        wait_until(lambda: set(by_role(union).get("worker", [])) - killed, "no worker is started")
         process.communicate("go\n", timeout=60)
     wait_for_end(union)
     assert process.returncode == 0
