@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from patience import PATIENCE, wait_for_answer
+from ran import ran
 
 
 class Munged:
@@ -35,10 +36,7 @@ class Munged:
     def credential(self, payload: str, *options: str, user: int = 0) -> str:
         """Return a credential that a user makes here."""
         command = ["/usr/bin/munge", f"--socket={self.socket}", f"--string={payload}", *options]
-        done = subprocess.run(
-            command, user=user, group=user, extra_groups=[], capture_output=True, text=True, check=True,
-            cwd="/", timeout=PATIENCE,
-        )  # fmt: skip
+        done = ran(command, user=user, group=user, extra_groups=[], cwd="/")
         return done.stdout.strip()
 
     def end(self) -> None:

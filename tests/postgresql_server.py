@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 
 class PostgresServer:
@@ -86,7 +87,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> list[str]:
         command = [*self._as, str(self._programs / program), *arguments]
-        done = subprocess.run(command, check=True, capture_output=True, cwd=self._base, text=True)
+        done = ran(command, cwd=self._base)
         return done.stdout.splitlines()
 
 

@@ -24,13 +24,17 @@ class KnowledgeService:
     url: str
     folder: Path
 
-    def __call__(self, *args: str, who: str = "admin", text: str | None = None) -> Result:
+    def __call__(
+        self, *args: str, who: str = "admin", text: str | None = None, code: int | None = None
+    ) -> Result:
         env = {
             "SES_SERVICE_URL": self.url,
             "SES_TOKEN_FILE": str(self.folder / f"token-{who}"),
             "COLUMNS": "160",
         }
-        return CliRunner().invoke(main, list(args), env=env, input=text)
+        result = CliRunner().invoke(main, list(args), env=env, input=text)
+        assert code in (None, result.exit_code), result.output
+        return result
 
 
 @contextmanager

@@ -128,8 +128,7 @@ def test_a_run_that_failed_is_told_as_such(ses: Ses, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kept")
 def test_of_a_program_that_moves_nearly_nothing_no_forecast_is_made(ses: Ses) -> None:
-    result = ses("advise", "--", "true")
-    assert result.exit_code == 2
+    result = ses("advise", "--", "true", code=2)
     assert "The program moved 0.0 MB: too little for storage to matter to it." in result.stderr
 
 
@@ -141,11 +140,9 @@ def test_without_an_element_or_a_profile_it_says_so(
     (tmp_path / "no.json").write_text("{}")
     for wrong in ("[]", "{}", "no JSON"):
         (tmp_path / "wrong.json").write_text(wrong)
-        result = ses("advise", "--profile", str(tmp_path / "wrong.json"))
-        assert result.exit_code == 2
+        result = ses("advise", "--profile", str(tmp_path / "wrong.json"), code=2)
         assert "is not what ses profile --output writes" in result.stderr
-    result = ses("advise", "--profile", str(tmp_path / "no.json"))
-    assert result.exit_code == 2
+    result = ses("advise", "--profile", str(tmp_path / "no.json"), code=2)
     assert "not what ses profile --output writes" in result.stderr
     assert ses("advise").exit_code == 2
 

@@ -345,8 +345,7 @@ def test_a_trial_off_the_union(examine, tmp_path):
 
 def test_the_text_shows_mark_remedy_and_count(ses, service, wrapper, socket_path):
     service.monitor["reachable"] = False
-    result = ses("doctor", "--library", str(wrapper), "--socket", str(socket_path))
-    assert result.exit_code == 1
+    result = ses("doctor", "--library", str(wrapper), "--socket", str(socket_path), code=1)
     assert "FAULT  monitor" in result.output
     assert "-> Start smed-monitor" in result.output
     assert "checks failed" in result.output

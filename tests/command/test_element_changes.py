@@ -24,8 +24,8 @@ def done(result, code: int = 0) -> str:
 
 
 def listed(site: KnowledgeService, name: str) -> dict | None:
-    found = json.loads(done(site("elements", "list", "--json")))["elements"]
-    return next((one for one in found if one["id"] == name), None)
+    elements = json.loads(done(site("elements", "list", "--json")))["elements"]
+    return next((one for one in elements if one["id"] == name), None)
 
 
 def test_a_drained_element_takes_no_files_until_it_is_undrained(site):

@@ -34,8 +34,7 @@ def held(service, union):
 
 def plan(ses, file, *options):
     result = ses("run-near", "--dry-run", "--json", "--executor", "command", "--rsh", "env", *options,
-                 str(file), "--", "grep", "-c", "x", "{}")  # fmt: skip
-    assert result.exit_code == 0, result.output
+                 str(file), "--", "grep", "-c", "x", "{}", code=0)  # fmt: skip
     return json.loads(result.stdout)
 
 
@@ -93,6 +92,5 @@ def test_nodes_of_says_here_where_the_file_is(ses, held, service):
 
 def test_nodes_of_exits_with_5_where_nobody_holds_the_file(ses, held, service):
     service.node_classes = []
-    result = ses("nodes", "of", str(held))
-    assert result.exit_code == 5
+    result = ses("nodes", "of", str(held), code=5)
     assert "No one node is known to hold union/b2" in result.output

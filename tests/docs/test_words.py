@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
+
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 BANNED = {
@@ -27,7 +28,7 @@ BANNED = {
 def test_no_identifier_has_a_word_that_was_given_up() -> None:
     code = [f":(glob)**/*.{ending}" for ending in ("c", "h", "cpp", "hpp", "py")]
     tree = ["git", "ls-files", "-z", *code, f":!{Path(__file__).relative_to(ROOT)}"]
-    done = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = ran(tree, cwd=ROOT)
     banned = {re.compile(pattern): instead for pattern, instead in BANNED.items()}
     used = {
         word: name

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
@@ -58,8 +58,7 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
 
 
 def test_halves_need_two_users():
-    result = CliRunner().invoke(main, ["experiment", "table1", "--users", "1"])
-    assert result.exit_code == 2
+    result = invoked(main, ["experiment", "table1", "--users", "1"], code=2)
     assert "two users" in result.output
 
 

@@ -70,9 +70,9 @@ def test_what_an_import_refuses_is_refused_without_a_store(
     text = BAD[case](union_site)
     with pytest.raises(InvalidDescriptionError):
         imported(exchange, text)
-    found = check_import(text, "given.ttl")
-    assert refused(found)
-    assert all(one.message for one in found)
+    faults = check_import(text, "given.ttl")
+    assert refused(faults)
+    assert all(one.message for one in faults)
 
 
 @pytest.mark.parametrize("case", GOOD)

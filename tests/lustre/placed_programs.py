@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lustre_mount import LustreMount
+from ran import ran
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 
@@ -67,14 +68,11 @@ class Site:
         **extra: str,
     ) -> str:
         """Run a program and return what it printed, when its conversations are over."""
-        done = subprocess.run(
+        done = ran(
             [str(part) for part in command],
+            code=None,
             env=self.environment(library=library, **extra),
             cwd=cwd or self.lustre.path,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
             preexec_fn=preexec_fn,
         )
         self.agent.settle()

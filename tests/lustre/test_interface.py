@@ -12,6 +12,7 @@ import pytest
 from built import BUILD
 from lustre_mount import LOV
 from placed_programs import LIST, Site
+from ran import ran
 from write_corpus import DOM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +44,7 @@ def test_stripes_pool_and_components_are_told(site: Site, layout_probe: Path, tm
 
 
 def test_file_elsewhere_has_no_layout(layout_probe: Path, tmp_path: Path) -> None:
-    done = subprocess.run([layout_probe, tmp_path], capture_output=True, text=True, check=True, timeout=60)
+    done = ran([layout_probe, tmp_path])
     assert done.stdout == f"error={errno.EOPNOTSUPP} components=0\n"
 
 

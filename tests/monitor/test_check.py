@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.http.schemas import ObservationsOut
 
@@ -96,6 +97,5 @@ def test_wrong_settings_are_told_without_a_traceback(check: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("listen", ["8631", "localhost", ":8631", "127.0.0.1:http", "127.0.0.1:99999"])
 def test_a_wrong_listen_address_is_refused_before_anything_starts(listen: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["serve", "--config", str(tmp_path / "none"), "--listen", listen])
-    assert result.exit_code == 2
+    result = invoked(main, ["serve", "--config", str(tmp_path / "none"), "--listen", listen], code=2)
     assert "is not HOST:PORT" in result.stderr

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import ElementSettings, Target
@@ -125,8 +126,7 @@ def test_the_command_looks_for_what_the_site_describes_and_the_settings_go_befor
             of_system='; qsm:observedAs "/srv/qstorman/{name}"', of_server="", own='; qsm:observedAt "*"'
         )
     )
-    answer = CliRunner().invoke(main, ["check", "--config", str(config), "--site", str(site)])
-    assert answer.exit_code == 0, answer.output
+    answer = invoked(main, ["check", "--config", str(config), "--site", str(site)])
     assert answer.output.splitlines()[1].split()[:3] == ["union/b1", "ok", "loop0"]
     config.write_text(
         target + '[[element]]\nid = "union/b1"\ntarget = "n1"\nmount_point = "/mnt/qstorman/b3"\n'
@@ -139,8 +139,7 @@ def test_the_command_looks_for_what_the_site_describes_and_the_settings_go_befor
 def test_a_description_without_anything_to_observe_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "smed.toml"
     config.write_text('[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "http://n1:1/"\n')
-    answer = CliRunner().invoke(
-        main, ["check", "--config", str(config), "--site", str(EXAMPLES / "union-site.ttl")]
+    answer = invoked(
+        main, ["check", "--config", str(config), "--site", str(EXAMPLES / "union-site.ttl")], code=2
     )
-    assert answer.exit_code == 2
     assert "element: is required" in answer.output

@@ -110,8 +110,8 @@ def test_requirements_of_the_organisation_apply_to_members_of_its_group(tmp_path
         assert client.put("/v1/requirements/vo/materials", json=wanted, **admin).status_code == 200
 
         def effective() -> Any:
-            found = client.get(f"/v1/requirements/effective?user={ME}", **admin).get_json()
-            return found if found.get("requirements") else None
+            answer = client.get(f"/v1/requirements/effective?user={ME}", **admin).get_json()
+            return answer if answer.get("requirements") else None
 
         found = wait_until(effective, "the requirements of the organisation apply")
         assert found["subject"]["vo"] == "materials"

@@ -100,6 +100,6 @@ def test_a_requirement_that_breaks_a_rule_is_refused_in_words(good: str, bad: st
     assert validate(REQUIREMENT, "requirement") == []
     broken = REQUIREMENT.replace(good, bad)
     assert broken != REQUIREMENT
-    found = validate(broken, "requirement")
-    assert refused(found)
-    assert any(message in one.message for one in found), found
+    faults = validate(broken, "requirement")
+    assert refused(faults)
+    assert any(message in one.message for one in faults), faults

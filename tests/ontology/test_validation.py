@@ -87,9 +87,9 @@ def test_an_element_without_a_server_is_found_where_it_begins() -> None:
 
 def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
     text = (EXAMPLES / "requirements.ttl").read_text().replace("qsm:AverageReadRate", "qsm:Speed")
-    found = validate(text, "requirements.ttl")
-    assert {one.line for one in found} == {line_of(text, "qsm:Speed")}
-    assert any("one known kind" in one.message and "Speed" in one.message for one in found)
+    faults = validate(text, "requirements.ttl")
+    assert {one.line for one in faults} == {line_of(text, "qsm:Speed")}
+    assert any("one known kind" in one.message and "Speed" in one.message for one in faults)
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
     ],
 )  # fmt: skip
 def test_a_syntax_error_is_a_finding_with_its_line(text: str, line: int) -> None:
-    found = validate(text, "broken.ttl")
-    assert [(one.line, one.node, one.severity) for one in found] == [(line, "broken.ttl", "error")]
-    assert "not Turtle" in found[0].message
+    faults = validate(text, "broken.ttl")
+    assert [(one.line, one.node, one.severity) for one in faults] == [(line, "broken.ttl", "error")]
+    assert "not Turtle" in faults[0].message
 
 
 def test_several_faults_come_in_the_order_of_their_lines() -> None:
     text = SITE.replace("qsm:Draining", "qsm:Drained").replace("8.0e0", "-8.0e0")
-    found = validate(text, "site.ttl")
-    assert len(found) >= 3
-    assert [one.line or 0 for one in found] == sorted(one.line or 0 for one in found)
+    faults = validate(text, "site.ttl")
+    assert len(faults) >= 3
+    assert [one.line or 0 for one in faults] == sorted(one.line or 0 for one in faults)

@@ -197,8 +197,8 @@ def test_the_service_says_whether_sentence_or_value_is_wrong(
 
 
 def test_the_vocabulary_tells_sentences_that_are_understood(client: Any) -> None:
-    told = client.get("/v1/vocabulary", **ADMIN).get_json()["workloads"]
-    assert len(told) >= 3
-    for one in told:
+    workloads = client.get("/v1/vocabulary", **ADMIN).get_json()["workloads"]
+    assert len(workloads) >= 3
+    for one in workloads:
         answer = client.post("/v1/workloads/expansions", json={"sentence": one["example"]}, **ADMIN)
         assert answer.get_json()["workload"] == one["workload"]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
@@ -42,18 +43,12 @@ def machine(_root: None) -> Iterator[tuple[str, ...]]:
 def _state(machine: tuple[str, ...]) -> list[str]:
     """What there is of addresses, rules and forwarding there."""
     commands = (["ip", "link"], ["ip", "rule"], ["iptables", "-S"], ["cat", FORWARD])
-    return [
-        subprocess.run([*machine, *each], capture_output=True, text=True, check=True).stdout
-        for each in commands
-    ]
+    return [ran([*machine, *command]).stdout for command in commands]
 
 
 def _in_own_network(*command: str, machine: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     code = "import sys; from network_namespace import run_in_own_network as run; sys.exit(run(sys.argv[1:]))"
-    return subprocess.run(
-        [*machine, sys.executable, "-c", code, *command],
-        cwd=ROOT / "packaging", capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    return ran([*machine, sys.executable, "-c", code, *command], code=None, cwd=ROOT / "packaging")
 
 
 def _control_groups() -> set[str]:
@@ -107,8 +102,6 @@ def test_the_whole_test_runs_there(tmp_path: Path) -> None:
         "compose_test.__file__ = __file__\n"
         "sys.exit(compose_test.main())\n"
     )
-    done = subprocess.run(
-        [sys.executable, starter], capture_output=True, text=True, timeout=600, cwd=tmp_path
-    )
+    done = ran([sys.executable, starter], code=None, cwd=tmp_path)
     assert "the Docker engine did not start" in done.stderr, done.stderr
     assert (tmp_path / "network").read_text().strip() != str(Path("/proc/self/ns/net").readlink())

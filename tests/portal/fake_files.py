@@ -26,18 +26,13 @@ class FilesInMemory:
         self.jobs: dict[str, str] = {}
         super().__init__()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def file(self, placement_id: str) -> Received:
-        """See ServiceClient."""
         self._called()
         if placement_id not in self.got:
             raise NotFoundError(f"There is no file {placement_id}.")
         return self.got[placement_id]
 
     def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
-        """See ServiceClient."""
         self._called()
         found = self._find(wanted)
         if after and not (after.isascii() and after.isdecimal() and len(after) < 10):
@@ -47,7 +42,6 @@ class FilesInMemory:
         return FilePage(files=tuple(found[start:end]), next=str(end) if len(found) > end else None)
 
     def report(self, wanted: Mapping[str, object]) -> Report:
-        """See ServiceClient."""
         self._called()
         found = [one for one in self._find(wanted) if one.ended_at is not None]
         causes = {one.cause: 0 for one in found if one.cause}

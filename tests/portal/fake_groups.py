@@ -40,13 +40,9 @@ class GroupsInMemory:
     quota_list: tuple[Quota, ...] = ()
     quota_troubles: tuple[tuple[str, str], ...] = ()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def elements(
         self, chosen: Chosen | None = None, *, offset: int | None = None, limit: int | None = None
     ) -> Inventory:
-        """See ServiceClient."""
         self._called()
         first = offset or 0
         found = self._chosen(chosen or Chosen())[first : None if limit is None else first + limit]
@@ -55,7 +51,6 @@ class GroupsInMemory:
     def element_groups(
         self, chosen: Chosen, *, by: str | None, measure: str, offset: int = 0, limit: int = 400
     ) -> ElementGroups:
-        """See ServiceClient."""
         self._called()
         found = self._chosen(chosen)
         choices = {
@@ -85,7 +80,6 @@ class GroupsInMemory:
         )
 
     def exporters(self, limit: int = 200) -> Exporters:
-        """See ServiceClient."""
         self._called()
         by: dict[str, list[Element]] = {}
         for place in self.places:
@@ -94,7 +88,7 @@ class GroupsInMemory:
         return Exporters(exporters=tuple(found[:limit]), total=len(found) + self.exporters_more, **SOURCES)
 
     def quotas(self, **wanted: Any) -> QuotaPage:
-        """See ServiceClient; knows no groups of a VO."""
+        """It knows no groups of a VO."""
         self._called()
         within = wanted.get("full_within_days")
         found = [

@@ -41,48 +41,22 @@ from ses_webface.quantities import to_canonical
 
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
 _SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
-KINDS = (
-    Kind(
-        kind="current-read-rate",
-        label="current read rate",
-        definition="What one more reader would get now.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="average-read-rate",
-        label="average read rate",
-        definition="The same over a long window.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="current-write-rate",
-        label="current write rate",
-        definition="What one more writer would get now.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="average-write-rate",
-        label="average write rate",
-        definition="The same over a long window.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="free-capacity",
-        label="free capacity",
-        definition="What an element can still take in.",
-        unit="GB",
-        units=[*dict(_SPACE)],
-        sizes=dict(_SPACE),
-    ),
-)
+_MEANT = {
+    "current-read-rate": "What one more reader would get now.",
+    "average-read-rate": "The same over a long window.",
+    "current-write-rate": "What one more writer would get now.",
+    "average-write-rate": "The same over a long window.",
+    "free-capacity": "What an element can still take in.",
+}
+
+
+def _kind(name: str, definition: str) -> Kind:
+    unit, sizes = ("GB", dict(_SPACE)) if name == "free-capacity" else ("MB/s", dict(_RATE))
+    label = name.replace("-", " ")
+    return Kind(kind=name, label=label, definition=definition, unit=unit, units=[*sizes], sizes=sizes)
+
+
+KINDS = tuple(_kind(*kind) for kind in _MEANT.items())
 
 
 class InMemorySelectionService(
@@ -124,17 +98,14 @@ class InMemorySelectionService(
         super().__init__()
 
     def requirement_set(self, level: str, name: str) -> RequirementSet:
-        """See ServiceClient."""
         self._called()
         return self._sets.get((level, name), RequirementSet(level=level, name=name))
 
     def suggested_for_vo(self, vo: str) -> Suggestion:
-        """See ServiceClient."""
         stored = self.requirement_set("vo", vo)
         return Suggestion(vo=vo, members=2, files=0, suggested=self.suggested, stored=stored)
 
     def requirement_sets(self, user: str | None = None) -> RequirementSets:
-        """See ServiceClient."""
         self._called()
         vo = self.home_vo.get(user or "")
         return RequirementSets(
@@ -160,7 +131,6 @@ class InMemorySelectionService(
         profile: str | None = None,
         revision: int,
     ) -> RequirementSet:
-        """See ServiceClient."""
         with self._lock:
             current = self.requirement_set(level, name)
             if current.revision != revision:
@@ -179,7 +149,6 @@ class InMemorySelectionService(
             return saved
 
     def vocabulary(self) -> Vocabulary:
-        """See ServiceClient."""
         self._called()
         return self.words
 
@@ -189,7 +158,6 @@ class InMemorySelectionService(
         return self._acting.get("X-Acting-User", "nobody")
 
     def effective(self, subject: Subject) -> Effective:
-        """See ServiceClient."""
         self._called()
         return self._effective(subject, self._sets)
 
@@ -228,7 +196,7 @@ class InMemorySelectionService(
     def select(
         self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
     ) -> Selection:
-        """See ServiceClient; understands a draft."""
+        """It understands a draft."""
         self._called()
         sets, draft = self._sets, more.get("draft")
         if draft:
@@ -282,7 +250,6 @@ class InMemorySelectionService(
         )
 
     def placements(self, **wanted: str | int | None) -> tuple[PlacementRecord, ...]:
-        """See ServiceClient."""
         self._called()
         found = [
             record.but(candidates=(), refused=())
@@ -293,7 +260,6 @@ class InMemorySelectionService(
         return tuple(found[: wanted.get("limit")])
 
     def placement(self, placement_id: str) -> PlacementRecord:
-        """See ServiceClient."""
         self._called()
         for record in self.records:
             if record.placement_id == placement_id:
@@ -305,12 +271,10 @@ class InMemorySelectionService(
         self.acted_for.append(self.person)
 
     def send_accounts(self, homes: Mapping[str, str]) -> None:
-        """See ServiceClient."""
         self.check()
         self.told.append(dict(homes))
 
     def check(self) -> None:
-        """See ServiceClient."""
         if self.down is not None:
             raise UnreachableError(self.down)
 

@@ -20,16 +20,11 @@ class TokensInMemory:
         self.kept: dict[str, dict[str, PersonalToken]] = {}
         super().__init__()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def tokens(self) -> PersonalTokens:
-        """See ServiceClient."""
         self._called()
         return PersonalTokens(user=self.person, shown=None, tokens=tuple(self._mine().values()))
 
     def make_token(self, name: str, scope: str, days: int) -> MadeToken:
-        """See ServiceClient."""
         self._called()
         if name in self._mine():
             raise ConflictError(f"You have a token named {name!r}.", 409)
@@ -39,14 +34,12 @@ class TokensInMemory:
         return MadeToken(**made, token=f"ses_secret-of-{self.person}-{name}")
 
     def revoke_token(self, name: str) -> PersonalTokens:
-        """See ServiceClient."""
         self._called()
         if self._mine().pop(name, None) is None:
             raise NotFoundError(f"You have no token named {name!r}.")
         return self.tokens()
 
     def revoke_tokens(self) -> PersonalTokens:
-        """See ServiceClient."""
         self._called()
         self.kept.pop(self.person, None)
         return self.tokens()

@@ -19,11 +19,7 @@ WORKLOADS = tuple(
 class WorkloadsInMemory:
     """Understands the sentences of the vocabulary; bounds are in the units of their kinds."""
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def expand(self, sentence: str, values: Mapping[str, str]) -> Expansion:
-        """See ServiceClient."""
         self._called()
         try:
             found = expand(vocabulary().workloads.values(), sentence, values)

@@ -61,7 +61,7 @@ def test_every_address_of_every_page_lies_below_the_prefix(behind: Any) -> None:
         assert answer.status_code in (200, 302, 303, 405), (path, answer.status_code)
         found = [answer.location] if answer.location else []
         if answer.mimetype == "text/html":
-            found += LINKS.findall(answer.get_data(as_text=True))
+            found += LINKS.findall(answer.text)
         for address in found:
             assert address.startswith(f"{PREFIX}/"), (path, address)
             kind = re.sub(r"\?.*|#.*|[^/]*:[^/]*", "", address.replace("&amp;", "&"))
@@ -82,7 +82,7 @@ def test_cookies_and_ways_back_lie_below_the_prefix(behind: Any) -> None:
     assert all(f"Path={PREFIX}/" in cooky and "Secure" in cooky for cooky in cookies), cookies
     assert behind.get(answer.location).status_code == 200
     where = behind.get(f"{PREFIX}/where")
-    assert where.get_data(as_text=True) == f"https://hpc.example.org{PREFIX}/sign-in/oidc/back"
+    assert where.text == f"https://hpc.example.org{PREFIX}/sign-in/oidc/back"
 
 
 def test_without_a_proxy_nobody_says_where_the_portal_lies(app: Flask) -> None:

@@ -11,9 +11,9 @@ PASSWORD = "long enough to keep"
 
 
 def link_in(answer) -> str:
-    found = re.search(r"http://localhost(/welcome/[\w-]+)", answer.get_data(as_text=True))
-    assert found
-    return found[1]
+    match = re.search(r"http://localhost(/welcome/[\w-]+)", answer.text)
+    assert match
+    return match[1]
 
 
 def emptied(parts: Portal) -> None:
@@ -94,8 +94,7 @@ def test_vo_and_role_are_changed_and_the_service_is_told(root, site, parts) -> N
 
 def test_somebody_is_signed_out_and_removed(root, signed_in, parts) -> None:
     bob = signed_in("bob")
-    answer = root.post("/people/bob/sign-out", {}, page="/people/bob")
-    assert answer.status_code == 303
+    root.post("/people/bob/sign-out", {}, page="/people/bob", code=303)
     assert "bob is signed out of 1 browser." in text_of(root.get("/people/bob"))
     assert bob.get("/requirements").status_code == 303
     root.post("/people/bob/remove", {}, page="/people/bob")

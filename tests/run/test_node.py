@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_table import HEARTBEAT_AT, FakeTable
+from ran import ran
 
 
 def checked(ses_run: Path, agent: Path) -> tuple[int, dict[str, Any]]:
     """The exit status and the report on a program that can be placed, with the agent at a socket."""
-    done = subprocess.run(
-        [ses_run, "--check", "--json", "--socket", agent, "/bin/sh"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = ran([ses_run, "--check", "--json", "--socket", agent, "/bin/sh"], code=None)
     return done.returncode, json.loads(done.stdout)
 
 
@@ -50,12 +47,11 @@ def test_a_node_without_an_agent_is_told_as_that(ses_run: Path, tmp_path: Path) 
     status, report = checked(ses_run, gone)
     assert (status, report["reach"], report["agent"], report["managed"]) == (0, "library", False, None)
     assert f"but no agent listens at {gone} (No such file or directory)" in report["message"]
-    loud = subprocess.run(
+    loud = ran(
         [ses_run, "--verbose", "/bin/sh", "-c", "exit 3"],
-        capture_output=True, text=True, timeout=60, check=False,
+        code=3,
         env={**os.environ, "SES_AGENT_SOCKET": str(gone)},
-    )  # fmt: skip
-    assert loud.returncode == 3
+    )
     assert f"no agent listens at {gone}" in loud.stderr
 
 

@@ -22,6 +22,7 @@ from fake_agent import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
 from program_ways import Programs
+from ran import ran
 from supervisors import MAX_SECONDS, has_stopped, wait_for_all, wait_for_end, wait_until_gone
 
 KILLS = 20
@@ -409,6 +410,6 @@ def test_check_counts_the_supervisor(ses_run: Path, programs: Programs) -> None:
     program = programs.build("static", "touch.c")
     assert subprocess.run([ses_run, "--check", program], check=False, capture_output=True).returncode == 1
     command = [ses_run, "--supervise", "--check", program]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = ran(command, code=None)
     assert (done.returncode, done.stdout) == (0, f"{program}: {done.stdout.split(': ', 1)[1]}")
     assert "the supervisor places its files" in done.stdout

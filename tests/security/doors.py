@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from ran import ran
 
 KNOCK = """
 import encodings.idna, http.client, json, os, socket, sys  # idna: what a connection imports itself
@@ -77,15 +78,7 @@ def doors(pids: Iterable[int]) -> list[Door]:
 
 def knock(user: int, door: Door, requests: list[tuple[str, str, str]]) -> list[tuple[int, str]]:
     """Send requests as a user; return status and text of each answer, 0 where there is none."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", KNOCK],
-        input=json.dumps([user, door, requests]),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-        cwd="/",
-    )
+    done = ran([sys.executable, "-I", "-c", KNOCK], input=json.dumps([user, door, requests]), cwd="/")
     return [(status, text) for status, text in json.loads(done.stdout)]
 
 

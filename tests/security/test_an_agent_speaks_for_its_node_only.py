@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from ses_service.commands.main import main
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
@@ -21,8 +22,7 @@ from service_process import SITE, Running
 
 def made(tokens: Path, *options: str) -> str:
     """Make a token by the command."""
-    done = CliRunner().invoke(main, ["token", "new", f"--tokens={tokens}", *options])
-    assert done.exit_code == 0, done.output
+    done = invoked(main, ["token", "new", f"--tokens={tokens}", *options])
     return done.output.strip()
 
 
@@ -138,8 +138,8 @@ def test_two_tokens_of_a_node_are_valid_until_one_is_revoked(guarded: Guarded) -
     assert [guarded.say(who, "n17", {})[0] for who in ("n17", "again")] == [200, 200]
     listing = ["token", "list", f"--tokens={guarded.tokens}"]
     listed = CliRunner().invoke(main, listing).output
-    told = json.loads(CliRunner().invoke(main, [*listing, "--json"]).output)
-    assert {"name": "agent-n17-2", "role": "node", "user": None, "node": "n17"} in told
+    answer = json.loads(CliRunner().invoke(main, [*listing, "--json"]).output)
+    assert {"name": "agent-n17-2", "role": "node", "user": None, "node": "n17"} in answer
     assert "agent-n17\tnode\tn17\n" in listed
     assert "agent-n17-2\tnode\tn17\n" in listed
     revoke = ["token", "revoke", f"--tokens={guarded.tokens}"]

@@ -115,8 +115,8 @@ def _client(app: Flask, name: str | None) -> FlaskClient:
 
 
 def _token(page: str) -> str:
-    found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
-    return found.group(1) if found else ""
+    match = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
+    return match.group(1) if match else ""
 
 
 def _rules(app: Flask) -> Iterator[tuple[str, str, str, str]]:

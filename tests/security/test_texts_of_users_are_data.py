@@ -21,6 +21,7 @@ import pyoxigraph
 import pytest
 from flask import Flask
 from prometheus_client.parser import text_string_to_metric_families
+from ran import ran
 from rdflib import Literal, URIRef
 from ses.doctor.mounts import _swappable
 from ses.files import write_csv
@@ -350,15 +351,8 @@ for value in json.load(sys.stdin):
     except ValueError:
         structlog.get_logger().exception("failed")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        input=json.dumps(VALUES),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    events = [json.loads(one) for one in done.stderr.splitlines()]
+    done = ran([sys.executable, "-c", script], input=json.dumps(VALUES))
+    events = [json.loads(line) for line in done.stderr.splitlines()]
     assert len(events) == 3 * len(VALUES)
     assert [event["name"] for event in events[::3]] == VALUES
     assert not is_hidden(done.stderr, "\n")

@@ -6,12 +6,11 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from doors import doors, family, knock
+from http_server import Asked, HttpServer
 from service_process import Running
 
 QUERY, UPDATE = "application/sparql-query", "application/sparql-update"
@@ -26,19 +25,11 @@ def asked() -> list[str]:
 def web(asked: list[str]) -> int:
     """A port on which somebody notes who asks; to be seen when a store is made to ask others."""
 
-    class Noting(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Type", "text/turtle")
-            self.end_headers()
-            self.wfile.write(b"<a:loaded> <a:b> <a:c> .")
+    def note(question: Asked) -> None:
+        asked.append(question.path)
+        question.say(200, b"<a:loaded> <a:b> <a:c> .", Content_Type="text/turtle")
 
-        do_POST = do_GET
-
-    server = HTTPServer(("127.0.0.1", 0), Noting)
-    Thread(target=server.serve_forever, daemon=True).start()
-    return int(server.server_address[1])
+    return HttpServer(note).port
 
 
 def attempts(web: int) -> dict[str, tuple[str, str, str]]:

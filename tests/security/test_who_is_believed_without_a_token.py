@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from doors import knock
+from invoked import invoked
 from service_process import SITE, Running
 from ses_service.api.authentication import Authenticator
 from ses_service.api.problems import UnauthenticatedProblem
@@ -134,8 +134,7 @@ def test_every_number_of_a_user_is_one(user: int, open_folder: Path) -> None:
 
 
 def test_a_service_at_a_socket_needs_no_tokens_to_start(open_folder: Path) -> None:
-    done = CliRunner().invoke(main, ["serve", f"--state-dir={open_folder / 'state'}"])
-    assert done.exit_code == 2
+    done = invoked(main, ["serve", f"--state-dir={open_folder / 'state'}"], code=2)
     assert "--socket PATH" in done.output
     running = Running(open_folder, f"--site={SITE}", f"--socket={open_folder / 'door'}").wait_ready()
     assert running.call("GET", "/v1/elements")[0] == 401, "at the port a token is needed"

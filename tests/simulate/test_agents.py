@@ -6,6 +6,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses_service.ledger.pace import Use, return_within
 from ses_simulate import agents
@@ -45,7 +46,6 @@ def test_delays_of_a_site_of_six_hundred_would_make_a_herd_of_many(monkeypatch: 
 
 
 def test_the_command_prints_it() -> None:
-    done = CliRunner().invoke(main, ["simulate", "agents", "--agents", "100", "--away", "2", "--json"])
-    assert done.exit_code == 0, done.output
+    done = invoked(main, ["simulate", "agents", "--agents", "100", "--away", "2", "--json"])
     assert json.loads(done.output)["last"] > 0
     assert "the last" in CliRunner().invoke(main, ["simulate", "agents", "--agents", "50"]).output

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses_simulate import hard, table1, table1_study
 from ses_simulate.policies import POLICIES, SAYS
@@ -182,12 +183,10 @@ def test_ours_is_near_the_clairvoyant_rule_with_old_samples() -> None:
 
 
 def test_table1_prints_the_agreed_json() -> None:
-    result = CliRunner().invoke(
+    result = invoked(
         main,
         ["simulate", "table1", "--seeds", "2", "--json", "--jobs", "2", "--users", "6", "--policy", "ours",
-         "--policy", "roundrobin", "--scenario", "none"],
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
+         "--policy", "roundrobin", "--scenario", "none"])  # fmt: skip
     rows = json.loads(result.stdout)
     assert {(row["policy"], row["baseline"], row["supported"]) for row in rows} == {
         (policy, baseline, supported)
@@ -205,12 +204,10 @@ def test_table1_prints_the_agreed_json() -> None:
 
 def test_hard_prints_the_agreed_json_and_a_picture(tmp_path: Path) -> None:
     for name, magic in (("cases.png", b"\x89PNG"), ("cases.svg", b"<?xml")):
-        result = CliRunner().invoke(
+        result = invoked(
             main,
             ["simulate", "hard", "--seeds", "2", "--files", "300", "--json", "--jobs", "1",
-             "--policy", "ours", "--scenario", "bursts", "--plot", str(tmp_path / name)],
-        )  # fmt: skip
-        assert result.exit_code == 0, result.output
+             "--policy", "ours", "--scenario", "bursts", "--plot", str(tmp_path / name)])  # fmt: skip
         assert (tmp_path / name).read_bytes().startswith(magic)
     rows = json.loads(result.stdout)
     assert [(row["scenario"], row["baseline"]) for row in rows] == [
@@ -228,11 +225,10 @@ def test_one_seed_alone_tells_no_interval() -> None:
 
 
 def test_a_table_is_printed_for_people() -> None:
-    result = CliRunner().invoke(
+    result = invoked(
         main,
         ["simulate", "table1", "--seeds", "2", "--users", "6", "--policy", "random", "--scenario", "none"],
     )
-    assert result.exit_code == 0, result.output
     assert "of clairvoyant" in result.stdout
 
 
@@ -250,8 +246,7 @@ def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
         "--scenario",
         "none",
     ]
-    result = CliRunner().invoke(main, [*arguments, *option])
-    assert result.exit_code == 2
+    result = invoked(main, [*arguments, *option], code=2)
     assert option[1] in result.output
 
 
@@ -263,8 +258,7 @@ def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
     ],
 )
 def test_the_help_says_what_each_scenario_and_rule_is(experiment: str, scenarios: dict[str, str]) -> None:
-    result = CliRunner().invoke(main, ["simulate", experiment, "--help"], terminal_width=80)
-    assert result.exit_code == 0, result.output
+    result = invoked(main, ["simulate", experiment, "--help"], terminal_width=80)
     lines = [line.split(maxsplit=1) for line in result.output.splitlines()]
     for name, says in (scenarios | {name: SAYS[name] for name in POLICIES}).items():
         assert [name, says] in lines
@@ -274,8 +268,7 @@ def test_without_the_simulator_the_help_says_what_to_install(monkeypatch: pytest
     for name in [name for name in sys.modules if name.startswith("ses_simulate")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ses_simulate", None)
-    result = CliRunner().invoke(main, ["simulate", "hard", "--help"])
-    assert result.exit_code == 0, result.output
+    result = invoked(main, ["simulate", "hard", "--help"])
     assert "benchmarks/simulate" in result.output
 
 
@@ -283,8 +276,7 @@ def test_without_the_simulator_the_command_says_what_to_install(monkeypatch: pyt
     for name in [name for name in sys.modules if name.startswith("ses_simulate")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ses_simulate", None)
-    result = CliRunner().invoke(main, ["simulate", "table1", "--seeds", "1"])
-    assert result.exit_code == 1
+    result = invoked(main, ["simulate", "table1", "--seeds", "1"], code=1)
     assert "not installed" in result.output
     assert "benchmarks/simulate" in result.output
 

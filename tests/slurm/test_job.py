@@ -45,11 +45,11 @@ def submit(cluster: Cluster, directory: Path, after: str) -> str:
 
 def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="sleep 1000")
-    told = json.loads(cluster.output("ses", "job", job, "--comment", "--json"))
-    assert told["job"] == job
-    assert sum(element["files"] for element in told["elements"]) == 4
-    assert sum(element["bytes_written"] for element in told["elements"]) == 4 << 20
-    (need,) = told["needs"]
+    answer = json.loads(cluster.output("ses", "job", job, "--comment", "--json"))
+    assert answer["job"] == job
+    assert sum(element["files"] for element in answer["elements"]) == 4
+    assert sum(element["bytes_written"] for element in answer["elements"]) == 4 << 20
+    (need,) = answer["needs"]
     assert (need["kind"], need["required"], need["unit"]) == ("current-write-rate", 20.0, "MB/s")
     assert sum(need["verdicts"].values()) == 4
     shown = cluster.output("scontrol", "show", "job", job)

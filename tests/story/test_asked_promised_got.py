@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from patience import PATIENCE, wait_until
+from ran import ran
 from running_site import Site
 from ses.quantities import requirement
 
@@ -65,7 +66,7 @@ def file(site: Site, path: str) -> dict[str, Any]:
     command = [str(Path(sys.executable).with_name("ses")), "files", "--everybody", "--json", "--path", path]
 
     def judged() -> dict[str, Any]:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        told = ran(command, env=environment)
         found: list[dict[str, Any]] = json.loads(told.stdout)["files"]
         return found[0] if found and found[0]["state"] == "ended" else {}
 

@@ -40,10 +40,10 @@ def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUs
 
 
 def added(*looks: ProcessLook | dict[int, ProcessLook]) -> Attribution:
-    found = Attribution(inherited={0: "/dev/zero", 1: "/out"})
+    attribution = Attribution(inherited={0: "/dev/zero", 1: "/out"})
     for at, one in enumerate(looks):
-        found.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
-    return found
+        attribution.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
+    return attribution
 
 
 def test_a_file_moved_by_how_far_its_position_advanced() -> None:
@@ -186,10 +186,10 @@ def test_what_goes_through_a_pipe_between_two_processes_is_no_storage() -> None:
     ids=["a file may have been read", "a file was read", "as its input", "without a pipe"],
 )
 def test_what_may_be_of_a_file_counts(before: ProcessLook, after: ProcessLook) -> None:
-    found = Attribution(inherited={0: "pipe:[0]"})
-    found.add(Look(0.0, {1: process(pipes=INTO), 2: before}))
-    found.add(Look(1.0, {1: process(0, 9 * MB, pipes=INTO), 2: after}))
-    assert found.no_storage == (0, 0)
+    attribution = Attribution(inherited={0: "pipe:[0]"})
+    attribution.add(Look(0.0, {1: process(pipes=INTO), 2: before}))
+    attribution.add(Look(1.0, {1: process(0, 9 * MB, pipes=INTO), 2: after}))
+    assert attribution.no_storage == (0, 0)
 
 
 def test_the_output_a_program_was_started_with_gets_no_rest() -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
@@ -91,9 +92,9 @@ def test_a_look_finds_the_files_of_a_program_and_of_its_children(tmp_path: Path)
     source = tmp_path / "in"
     source.write_bytes(bytes(2_000_000))
     with talking(program, tmp_path / "out", source) as (_, look):
-        found = Attribution()
-        found.add(look)
-        uses = {file.path: file for file in found.files()}
+        attribution = Attribution()
+        attribution.add(look)
+        uses = {file.path: file for file in attribution.files()}
         assert uses[str(tmp_path / "out")].written_bytes == pytest.approx(3_000_000, abs=10)  # b"x", too
         assert uses[str(source)] == FileUse(str(source), 1_000_000, 0, "sequential")
         assert len(look.processes) == 2
@@ -151,17 +152,17 @@ def test_bytes_of_endless_devices_are_seen() -> None:
         "print('ready', flush=True); sys.stdin.readline(); sink.write(source.read(10_000_000))\n"
         "print('done', flush=True); sys.stdin.readline()"
     )
-    found = Attribution()
+    attribution = Attribution()
     with talking(program) as (running, look):
-        found.add(look)
-        before = found.endless  # what starting Python read
+        attribution.add(look)
+        before = attribution.endless  # what starting Python read
         assert running.stdin is not None
         assert running.stdout is not None
         running.stdin.write(b"\n")
         running.stdin.flush()
         running.stdout.readline()
-        found.add(look_at(running.pid))
-    more = [after - less for after, less in zip(found.endless, before, strict=True)]
+        attribution.add(look_at(running.pid))
+    more = [after - less for after, less in zip(attribution.endless, before, strict=True)]
     assert more == pytest.approx([10_000_000, 10_000_000], abs=100)
 
 
@@ -214,7 +215,7 @@ def begun(*command, **more):
 os.posix_spawnp = begun
 print(profile(["sleep", "60"])[1])
 """
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    done = ran([sys.executable, "-c", told], code=None)
     assert (done.returncode, done.stdout) == (0, f"{128 + signal.SIGTERM}\n")
 
 
@@ -226,7 +227,7 @@ from ses.profiling.run import profile
 print(profile(["sh", "-c", "kill -HUP $PPID; kill -HUP $$; exit 7"])[1])
 """
     command = ["sh", "-c", told, sys.executable, program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran(command, code=None)
     assert (done.returncode, done.stdout) == (0, "7\n")
 
 
@@ -294,7 +295,7 @@ def test_calls_of_a_program_and_its_children_are_counted(tmp_path: Path) -> None
     )
     mounted = 'mount -t tracefs none /sys/kernel/tracing && exec "$@"'
     command = ["unshare", "--mount", "sh", "-c", mounted, "sh", sys.executable, "-c", watch, program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = ran(command, code=None, cwd=tmp_path)
     if done.returncode or "-1" in done.stdout:
         pytest.skip(f"tracefs cannot be had here: {done.stderr[-300:]}")
     opens, syncs = map(int, done.stdout.split())

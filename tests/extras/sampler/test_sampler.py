@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from patience import wait_until
+from ran import ran
 from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
 BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
@@ -82,11 +83,8 @@ def test_a_full_file_system_is_said(built: Path, tmp_path: Path) -> None:
     """A file of the right length could be made there: its first writer is killed by SIGBUS."""
     fill = f"mount -t tmpfs -o size=16k tmpfs {tmp_path} && head -c 16k /dev/zero >{tmp_path}/full && exec "
     sampler = [built / "smed-sampler", "--table", tmp_path / "table", "sda"]
-    ran = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", fill + '"$@"', "sh", *sampler], capture_output=True, text=True
-    )
-    assert ran.returncode == 1
-    assert "No space left on device" in ran.stderr
+    done = ran(["unshare", "--mount", "sh", "-c", fill + '"$@"', "sh", *sampler], code=1)
+    assert "No space left on device" in done.stderr
 
 
 @as_root
@@ -221,17 +219,13 @@ def sleeps(process: int) -> int:
     ],
 )
 def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
-    ran = subprocess.run(
-        [built / "smed-sampler", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
-    assert ran.returncode == 2
-    assert told in ran.stderr
+    done = ran([built / "smed-sampler", *arguments], code=2, cwd=tmp_path)
+    assert told in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_help_names_every_option(built: Path) -> None:
-    ran = subprocess.run([built / "smed-sampler", "--help"], capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 0
+    done = ran([built / "smed-sampler", "--help"])
     for option in (
         "--table",
         "--period-ms",
@@ -242,4 +236,4 @@ def test_help_names_every_option(built: Path) -> None:
         "--always",
         "--version",
     ):
-        assert option in ran.stdout
+        assert option in done.stdout

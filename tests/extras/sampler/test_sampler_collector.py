@@ -82,11 +82,11 @@ def test_asking_wakes_the_sampler_and_gets_counters_of_the_last_16_ms(
     collector = Sampler()
     source = collector.open(target(table))
     reply = source.read()
-    found = collector.reading(collector.parse(reply.body), on(str(stat)))
-    assert (found.read_bytes, found.written_bytes, found.operations) == (16 * 512, 24 * 512, 18)
-    assert (found.busy_seconds, found.request_seconds, found.in_flight) == (0.010, 0.030, 3)
-    assert found.stamp is not None
-    assert reply.at.monotonic == pytest.approx(found.stamp / 1e9)
+    seen = collector.reading(collector.parse(reply.body), on(str(stat)))
+    assert (seen.read_bytes, seen.written_bytes, seen.operations) == (16 * 512, 24 * 512, 18)
+    assert (seen.busy_seconds, seen.request_seconds, seen.in_flight) == (0.010, 0.030, 3)
+    assert seen.stamp is not None
+    assert reply.at.monotonic == pytest.approx(seen.stamp / 1e9)
     assert abs(reply.at.wall - time.time()) < 30
     source.close()
 
@@ -140,8 +140,8 @@ def test_a_directory_on_which_nothing_is_mounted_has_no_space(
     source = collector.open(target(watched("--always", f"{stat}={empty}")))
     said = tmp_path / "said"
     wait_until(lambda: f"{empty} is not known: nothing is mounted there" in said.read_text(), "it is said")
-    found = collector.reading(collector.parse(source.read().body), on(str(stat)))
-    assert (found.size_bytes, found.free_bytes) == (None, None)
+    seen = collector.reading(collector.parse(source.read().body), on(str(stat)))
+    assert (seen.size_bytes, seen.free_bytes) == (None, None)
     source.close()
 
 

@@ -27,9 +27,9 @@ sh -euc "$3"
 
 def the_command_of_its_head() -> str:
     """Return how the example says it is built."""
-    found = re.search(r"^ \*     (c\+\+ .*)$", FIGURE.read_text(), re.MULTILINE)
-    assert found
-    return found[1]
+    match = re.search(r"^ \*     (c\+\+ .*)$", FIGURE.read_text(), re.MULTILINE)
+    assert match
+    return match[1]
 
 
 @pytest.fixture
