@@ -46,13 +46,13 @@ class Keys:
 
 
 @pytest.fixture
-def keys(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> Keys:
+def keys(tmp_path: Path, serve: Any, site: Any) -> Keys:
     path = tmp_path / "tokens.toml"
     tokens = {role.value: add_token(path, role, role.value) for role in (Role.PORTAL, Role.ADMIN)}
     tokens["node"] = add_token(path, Role.NODE, "agent-n1", node="n1")
     tokens["user"] = add_token(path, Role.USER, "alice-laptop", "alice")
     environment = replace(site.equal(2).environment, home_vo={"alice": "materials"})
-    service = make_service(environment, clock, tokens=TokenFile(path), trust_loopback=False)
+    service = serve(environment, tokens=TokenFile(path), trust_loopback=False)
     return Keys(service.refresh(), tokens)
 
 
@@ -217,8 +217,8 @@ def test_loopback_is_trusted_only_when_it_is_really_this_machine(
     assert answer.status_code == status
 
 
-def test_without_trust_loopback_needs_a_token(make_service: Any, site: Any, clock: Any) -> None:
-    service = make_service(site.equal(1).environment, clock, trust_loopback=False).refresh()
+def test_without_trust_loopback_needs_a_token(serve: Any) -> None:
+    service = serve(1, trust_loopback=False).refresh()
     assert service.get("/v1/elements").status_code == 401
 
 

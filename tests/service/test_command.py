@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from patience import PATIENCE
 from service_process import SITE, Running, wait_until_gone
 from ses_service.commands.main import main
@@ -108,8 +109,7 @@ def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
 def test_a_wrong_command_line_is_refused_with_the_reason(
     tmp_path: Path, options: list[str], says: str
 ) -> None:
-    result = CliRunner().invoke(main, ["serve", f"--state-dir={tmp_path}", *options])
-    assert result.exit_code == 2
+    result = invoked(main, ["serve", f"--state-dir={tmp_path}", *options], code=2)
     assert says in result.output
 
 
@@ -117,8 +117,7 @@ def test_a_token_file_others_may_read_stops_the_start(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
     tokens.write_text("", "utf-8")
     tokens.chmod(0o644)
-    result = CliRunner().invoke(main, ["serve", f"--state-dir={tmp_path}", f"--tokens={tokens}"])
-    assert result.exit_code == 1
+    result = invoked(main, ["serve", f"--state-dir={tmp_path}", f"--tokens={tokens}"], code=1)
     assert "chmod 600" in result.output
 
 
@@ -164,8 +163,7 @@ def test_an_address_in_use_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_openapi_prints_the_contract() -> None:
-    result = CliRunner().invoke(main, ["openapi"])
-    assert result.exit_code == 0
+    result = invoked(main, ["openapi"])
     assert "/v1/selections:" in result.output
 
 
@@ -183,6 +181,5 @@ def test_openapi_prints_the_contract() -> None:
 def test_a_token_is_made_for_a_person_with_role_user_and_for_a_node_with_role_node(
     tmp_path: Path, options: list[str]
 ) -> None:
-    result = CliRunner().invoke(main, ["token", "new", f"--tokens={tmp_path / 't'}", *options])
-    assert result.exit_code == 2
+    invoked(main, ["token", "new", f"--tokens={tmp_path / 't'}", *options], code=2)
     assert not (tmp_path / "t").exists()

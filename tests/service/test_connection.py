@@ -108,7 +108,7 @@ def test_what_is_no_decision_is_answered_all_the_same(busy: Edge) -> None:
 
 def test_refusals_are_counted(busy: Edge, service: Any) -> None:
     exchange(busy, WHOLE, WHOLE, WHOLE)
-    metrics = service.get("/metrics").get_data(as_text=True)
+    metrics = service.get("/metrics").text
     assert 'ses_requests_total{method="POST",route="/v1/selections",status="503"} 3.0' in metrics
 
 

@@ -117,18 +117,11 @@ TRIED = [
 
 @pytest.mark.parametrize(("path", "method", "mode", "way"), TRIED)
 def test_generated_requests_get_what_the_contract_says(
-    tmp_path: Path,
-    site: Any,
-    make_service: Any,
-    clock: Any,
-    path: str,
-    method: str,
-    mode: GenerationMode,
-    way: str,
+    tmp_path: Path, serve: Any, path: str, method: str, mode: GenerationMode, way: str
 ) -> None:
     token = add_token(tmp_path / "tokens", Role.ADMIN, "generated", None)
     tokens = TokenFile(tmp_path / "tokens")
-    service = make_service(site.equal(3).environment, clock, tokens=tokens, trust_loopback=False).refresh()
+    service = serve(3, tokens=tokens, trust_loopback=False).refresh()
     with ExitStack() as cleanup:
         loaded = schemathesis.openapi.from_dict(DOCUMENT)  # as served, but a second sooner
         loaded.app = service.app

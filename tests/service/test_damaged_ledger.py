@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from patience import wait_until
 from prometheus_client.parser import text_string_to_metric_families
 from service_process import SITE, Running
@@ -110,7 +110,7 @@ def damaged_files(file: Path) -> list[Path]:
 
 
 def metric(service: Any, name: str) -> dict[str, float]:
-    text = service.get("/metrics").get_data(as_text=True)
+    text = service.get("/metrics").text
     return {
         ",".join(sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -120,12 +120,12 @@ def metric(service: Any, name: str) -> dict[str, float]:
 
 
 @pytest.fixture
-def begun(make_service: Any, site: Any, clock: Any) -> Iterator[Callable[[Path], Any]]:
+def begun(serve: Any) -> Iterator[Callable[[Path], Any]]:
     made: list[Any] = []
 
     def begin(file: Path) -> Any:
         database = Database(sqlite_url(file))
-        service = make_service(site.equal(3).environment, clock, store=store_of(database)).refresh()
+        service = serve(3, store=store_of(database)).refresh()
         made.append((service, database))
         service.runtime.journal.start()
         return service
@@ -152,8 +152,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     assert metric(service, "ses_damaged_ledgers") == {"": 1.0}
     assert metric(service, "ses_check_ok")["damaged-ledger"] == 0.0
     assert metric(service, "ses_ready") == {"": 1.0}
-    said = service.get("/readyz")
-    assert said.status_code == 200
+    said = service.get("/readyz", code=200)
     (check,) = [one for one in said.get_json()["checks"] if one["name"] == "damaged-ledger"]
     assert str(kept) in check["detail"]
     assert f"run: ses-service repair-ledger --state-dir {tmp_path}" in check["detail"]
@@ -243,8 +242,7 @@ def test_a_disk_that_damages_every_file_is_not_filled_with_them(tmp_path: Path, 
 
 
 def repair(folder: Path) -> str:
-    done = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={folder}"])
-    assert done.exit_code == 0, done.output
+    done = invoked(main, ["repair-ledger", f"--state-dir={folder}"])
     return done.output
 
 
@@ -335,8 +333,7 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
             )
         )
         assert service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[0] == 200
-        refused = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={state}"])
-        assert refused.exit_code == 1
+        refused = invoked(main, ["repair-ledger", f"--state-dir={state}"], code=1)
         assert "stop the service first" in refused.output
     finally:
         assert service.end() == 0

@@ -52,14 +52,14 @@ def ldif() -> str:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectoryServer]:
-    found = DirectoryServer(tmp_path_factory.mktemp("ldap"), ldif())
-    yield found
-    found.stop()
+    directory_server = DirectoryServer(tmp_path_factory.mktemp("ldap"), ldif())
+    yield directory_server
+    directory_server.stop()
 
 
 def asked(server: DirectoryServer, *rules: GroupRule, **changed: Any) -> list[frozenset[str]]:
-    found = Directory(server.uri, rules, base=GROUPS, timeout=60)
-    return read_members(dataclasses.replace(found, **changed))
+    directory = Directory(server.uri, rules, base=GROUPS, timeout=60)
+    return read_members(dataclasses.replace(directory, **changed))
 
 
 def by_cn(name: str) -> GroupRule:

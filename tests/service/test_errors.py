@@ -13,7 +13,7 @@ JSON = "application/json"
 
 
 def problem(answer: Any, status: int, slug: str) -> dict[str, Any]:
-    assert answer.status_code == status, answer.get_data(as_text=True)
+    assert answer.status_code == status, answer.text
     assert answer.content_type == "application/problem+json"
     body: dict[str, Any] = answer.get_json()
     assert body["type"] == f"urn:qstorman:problem:{slug}"
@@ -50,8 +50,8 @@ def test_a_body_of_another_shape(service: Service, text: str) -> None:
     problem(service.client.post("/v1/selections", data=text, content_type=JSON), 422, "invalid-request")
 
 
-def test_a_body_that_is_too_large(make_service: Any, site: Any, clock: Any) -> None:
-    small = make_service(site.equal(1).environment, clock, max_body=1000).refresh()
+def test_a_body_that_is_too_large(serve: Any) -> None:
+    small = serve(1, max_body=1000).refresh()
     answer = small.client.post("/v1/selections", data=b" " * 1001, content_type=JSON)
     problem(answer, 413, "body-too-large")
 
@@ -63,7 +63,7 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
     monkeypatch.setattr(service.runtime.state, "select", fail)
     answer = service.post("/v1/selections", {"subject": {"user": "a"}})
     problem(answer, 500, "internal-error")
-    assert "secret" not in answer.get_data(as_text=True)
+    assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize(

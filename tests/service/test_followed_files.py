@@ -22,8 +22,7 @@ ACHIEVED = {
 
 
 def say(service: Any, node: str = "n1", status: int = 200, **said: Any) -> Any:
-    told = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said})
-    assert told.status_code == status, told.get_json()
+    told = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said}, code=status)
     return told.get_json()
 
 

@@ -49,12 +49,11 @@ class People:
 
 
 @pytest.fixture
-def people(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> People:
+def people(tmp_path: Path, serve: Any, clock: Any) -> People:
     path, kept = tmp_path / "tokens.toml", tmp_path / "personal-tokens.json"
     portal = add_token(path, Role.PORTAL, "portal")
-    service = make_service(
-        site.equal(2).environment,
-        clock,
+    service = serve(
+        2,
         tokens=TokenFile(path),
         personal_tokens=PersonalTokens(kept, lambda: clock.time),
         trust_loopback=False,

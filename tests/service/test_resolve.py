@@ -59,8 +59,8 @@ def test_kinds_are_resolved_one_by_one() -> None:
             ),
         ]
     )
-    found = resolve(ALICE, [rate(9)], sets, 0.0)
-    assert [(one.requirement.kind, one.requirement.bound, one.level) for one in found] == [
+    resolved = resolve(ALICE, [rate(9)], sets, 0.0)
+    assert [(one.requirement.kind, one.requirement.bound, one.level) for one in resolved] == [
         (Kind.AVERAGE_READ_RATE, 4, Level.SITE),
         (Kind.CURRENT_WRITE_RATE, 9, Level.EXPLICIT),
         (Kind.FREE_CAPACITY, 2, Level.USER),

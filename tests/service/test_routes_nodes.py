@@ -57,8 +57,7 @@ def opened(**more: Any) -> dict[str, Any]:
 
 
 def say(service: Any, **said: Any) -> Any:
-    answer = service.post(ROUTE, {**AGENT, **said})
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.post(ROUTE, {**AGENT, **said}, code=200)
     return answer.get_json()
 
 
@@ -205,8 +204,7 @@ def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) 
 
 
 def select(service: Any, **asked: Any) -> Any:
-    answer = service.post("/v1/nodes/selections", {"subject": {"user": "alice"}, **asked})
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.post("/v1/nodes/selections", {"subject": {"user": "alice"}, **asked}, code=200)
     return answer.get_json()
 
 
@@ -258,14 +256,12 @@ def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(serv
 @pytest.mark.parametrize("text", ["n[1-", "n[1-9999999]", "@all", "n1 n2", "[1-400][1-400]"])
 def test_what_is_no_list_of_nodes_is_refused_at_once(service: Any, text: str) -> None:
     asked = {"subject": {"user": "alice"}, "exclude": text}
-    answer = service.post("/v1/nodes/selections", asked)
-    assert answer.status_code == 422
+    answer = service.post("/v1/nodes/selections", asked, code=422)
     assert answer.get_json()["errors"][0]["location"] == "json.exclude"
 
 
 def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any, clock: Any) -> None:
-    answer = service.post(ROUTE, AGENT, headers={"Ses-Version": "0.1.7"})
-    assert answer.status_code == 200
+    service.post(ROUTE, AGENT, headers={"Ses-Version": "0.1.7"}, code=200)
     listed = service.get("/v1/nodes").get_json()
     assert [(node["node"], node["version"]) for node in listed["nodes"]] == [("n1", "0.1.7")]
     assert listed["silent"] == []

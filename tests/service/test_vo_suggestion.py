@@ -80,9 +80,9 @@ def test_what_most_files_missed_is_not_asked_for(
     assert (one.proposed.bound, one.got, one.files) == (proposed, got * MB, 3)
 
 
-def test_over_http_it_changes_nothing_and_users_may_not_ask(make_service: Any, site: Any, clock: Any) -> None:
+def test_over_http_it_changes_nothing_and_users_may_not_ask(serve: Any, site: Any) -> None:
     environment = replace(site.equal(1).environment, home_vo={"alice": "m", "bob": "m"})
-    service = make_service(environment, clock).refresh()
+    service = serve(environment).refresh()
     for user, bound in (("alice", 10), ("bob", 30)):
         wanted = {"requirements": [{"kind": "current-write-rate", "minimum": bound, "unit": "MB/s"}]}
         assert service.put(f"/v1/requirements/user/{user}", wanted).status_code == 200
