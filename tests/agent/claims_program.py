@@ -411,12 +411,12 @@ def remove_segments(socket: Path) -> None:
 
 
 @contextlib.contextmanager
-def attached(agent: Agent, device: int, counted: int = 0) -> Iterator[Claims]:
+def attached(agent: Agent, counted: int = 0) -> Iterator[Claims]:
     """The claims of this user, who has asked once: the system's own users have none before.
 
     They are there once nothing is counted any more but ``counted`` files of others.
     """
-    agent.ask(device).close()
+    agent.ask().close()
     claims = Claims(agent.socket, os.getuid())
     claims.wait_until_staged()
     wait_until(lambda: sum(claims.table.own().values()) == counted, "nothing of this node is counted")

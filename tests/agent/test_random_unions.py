@@ -8,7 +8,6 @@ import os
 import random
 import stat
 import subprocess
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from claims_program import Table
 from fake_service import FakeService
 from mounts import small_disk, unmount
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Start
 
 pytestmark = pytest.mark.root
 
@@ -162,9 +161,7 @@ class Drawn:
         return f"{modes} minfreespace={reserve}"
 
 
-def try_union(
-    seed: int, base: Path, start: Callable[..., Agent], service: FakeService, library: Path
-) -> None:
+def try_union(seed: int, base: Path, start: Start, service: FakeService, library: Path) -> None:
     base.mkdir(mode=0o755)
     with ExitStack() as mounts:
         drawn = Drawn(seed, base, mounts)
@@ -172,14 +169,13 @@ def try_union(
         service.mount_point = ours.union
         service.targets = {f"union/b{number}": path for number, path in enumerate(ours.branches)}
         for element, path in service.targets.items():
-            found = os.statvfs(path)
-            service.facts[element] = {"size": float(found.f_blocks * found.f_frsize)}
-            service.loads[element] = {"free": float(found.f_bavail * found.f_frsize)}
+            space = os.statvfs(path)
+            service.facts[element] = {"size": float(space.f_blocks * space.f_frsize)}
+            service.loads[element] = {"free": float(space.f_bavail * space.f_frsize)}
         service.revision = f"r{seed}"
-        agent = start(service.url)
+        agent = start(until="storage system union is mounted")
         mounts.callback(agent.stop)
-        agent.wait_for("storage system union is mounted")
-        agent.ask(ours.union.stat().st_dev).close()
+        agent.ask(device=ours.union.stat().st_dev).close()
         table = Table(agent.socket)
         mounts.callback(table.detach)
         mutes = {"xattr=nosys", "link_cow=true"} & set(drawn.options)
@@ -219,7 +215,7 @@ def try_union(
 
 @pytest.mark.parametrize("count", [1, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(7200)])])
 def test_no_program_sees_a_difference(
-    start: Callable[..., Agent], service: FakeService, base: Path, public_wrapper: Path, count: int
+    start: Start, service: FakeService, base: Path, public_wrapper: Path, count: int
 ) -> None:
     for parent in (base, *base.parents):
         if parent.stat().st_mode & 0o005 == 0o005:
