@@ -3,8 +3,6 @@
 Debian 12 has none; the packages come from the same mirror and are checked as all others are.
 """
 
-from __future__ import annotations
-
 import fcntl
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Servers of tests: what is asked is handed to a function, which answers."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

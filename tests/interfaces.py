@@ -1,7 +1,5 @@
 """What holds of the interface of every library: its headers, what it exports, what was promised of it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Our own commands, run in the process of a test."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The folders of a part in their order: each uses those before it only, whatever its files are called."""
 
-from __future__ import annotations
-
 import ast
 import re
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """Mounting small file systems, unmounting what somebody may be looking at, and ways for other users."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """munged, each with a socket of its own, and credentials made with them."""
 
-from __future__ import annotations
-
 import secrets
 import subprocess
 import tempfile

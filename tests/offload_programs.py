@@ -1,7 +1,5 @@
 """libses-offload installed, and programs linked with it, for plain users to run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

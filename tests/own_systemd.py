@@ -3,8 +3,6 @@
 It cannot write this machine's files, and sees no control groups but its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A PostgreSQL server of a test's own, on a socket, that can be stopped and started again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A service over a set of directories, an agent, and callers: real processes, each of which can be killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Signs of anything that was left behind on this machine by what mounts, limits and starts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

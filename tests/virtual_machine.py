@@ -3,8 +3,6 @@
 It runs in qemu and sees this host's files, read-only (virtiofs), so that it runs the programs that lie here.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Programs of tests with sources of the agent in them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from built import BUILD

@@ -1,7 +1,5 @@
 """What the agent's tests stand on: the built agent, a fake service, storage of this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 It decides nothing and checks no body; it keeps what is reported to it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A real ses-agent under test."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Callable, Iterator

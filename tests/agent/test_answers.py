@@ -1,7 +1,5 @@
 """What a program that asks is answered, and what the service hears of it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Agents that a service sent away together do not come back together, nor sooner than it asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import program_side as side

@@ -1,7 +1,5 @@
 """The agent makes directories on branches of the union and nowhere else, where they stay its own."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Claims: counted for everybody on the node at once, followed until the file is closed, explained."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Claims that lie: they mislead the programs of their own user and nobody else."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Claims when agents and segments go away and come back: no file is lost, none counts twice."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """The node's clock is set while files are open: no age and no end follows it, only reported times."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

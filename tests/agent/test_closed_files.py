@@ -1,7 +1,5 @@
 """Files that were closed count while a cache writes them out, and while their node reads them again."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

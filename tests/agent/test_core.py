@@ -1,7 +1,5 @@
 """A core of its own: the loop stays there and polls, so that no program has to wake the agent."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

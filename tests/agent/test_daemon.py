@@ -1,7 +1,5 @@
 """Starting and stopping: options, the token file, the socket file, signals."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pwd

@@ -1,7 +1,5 @@
 """One user who floods the agent: turned away beyond a limit, and nobody else notices."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

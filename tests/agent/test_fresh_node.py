@@ -1,7 +1,5 @@
 """The first files of a node, or the first since its service came: they are placed by what it says."""
 
-from __future__ import annotations
-
 import time
 
 import program_side as side

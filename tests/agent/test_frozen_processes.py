@@ -1,7 +1,5 @@
 """A process that nobody can look at, or a name service that does not answer, holds up nobody else's files."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

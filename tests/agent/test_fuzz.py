@@ -1,7 +1,5 @@
 """Messages nobody would write, sent to a running agent."""
 
-from __future__ import annotations
-
 import os
 import random
 import socket

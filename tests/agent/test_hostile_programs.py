@@ -1,7 +1,5 @@
 """What a program that lies, floods or plants traps can do to others: nothing."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

@@ -3,8 +3,6 @@
 The server of a real union is stopped, as one of NFS may be: whoever asks the union waits.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Open files in which nothing moves: no streams, in the node's table and for the service, until they move."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading

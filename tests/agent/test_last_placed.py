@@ -1,7 +1,5 @@
 """When equal elements were last placed on, as the table of a node says it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What hangs, or is not what it was, costs a bounded part of the looks at it, and nothing of others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Where all segments of shared memory are taken, programs ask the agent until there is one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

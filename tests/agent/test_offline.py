@@ -1,7 +1,5 @@
 """Placing without a service: from what it said last, which grows old, and told afterwards."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """When a placed file counts as open, and how its end is reported."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import signal

@@ -1,7 +1,5 @@
 """An answer of the service in which nothing is new is read without being parsed, to the same effect."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Unions as chance has them, changed while they are used: programs have the results of the union alone,
 and no file goes where mergerfs's own filter would have refused it, or to what is no branch."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random

@@ -1,7 +1,5 @@
 """Ranks of a job on two nodes, with real agents: each gets an element of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """At which rates placed files were written and read, and who reads files that exist."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Agents and services that are killed and come back, one or several: the ledger ends up as things are."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

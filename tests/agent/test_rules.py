@@ -1,7 +1,5 @@
 """Which files are to be placed: what the agent is told comes to every program of the node."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A file ends when it was closed, also where another file that is open got its number."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a node sees of others by itself: bytes that go onto branches, by their free space."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import time

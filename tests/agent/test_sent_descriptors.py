@@ -1,7 +1,5 @@
 """What programs send along with their reports: the handle that is used, and everything else that is not."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Elements that share the link of their server: what it gives, and how many streams are there."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A service that is away, slow or talks rubbish: programs are told in time, and all mends itself."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

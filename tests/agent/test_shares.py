@@ -1,7 +1,5 @@
 """Users share the agent's messages, memory and log: what one does costs another nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

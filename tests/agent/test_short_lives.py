@@ -1,7 +1,5 @@
 """Files that are closed before anybody can look, made by real programs through the real library and agent."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A thread of the agent that stalls is named, and what the agent knows is saved all the same."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the service took and had not stored when it was killed is reported again; what it stored is not."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

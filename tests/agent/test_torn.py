@@ -1,7 +1,5 @@
 """What agent and programs share is never seen half-written, though nobody waits for anybody."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

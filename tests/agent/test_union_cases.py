@@ -1,7 +1,5 @@
 """A union is read alike by the agent and by Python: one table of cases for both."""
 
-from __future__ import annotations
-
 import subprocess
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs on a union with the agent have the results that they have on the union alone."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -3,8 +3,6 @@
 Read while the union is mounted, since all of them can be changed then.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

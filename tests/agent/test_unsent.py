@@ -1,7 +1,5 @@
 """What ended while no service answered, or was not stored, is reported by the next agent of the node."""
 
-from __future__ import annotations
-
 import os
 import socketserver
 import threading

@@ -1,7 +1,5 @@
 """An agent and services of other versions: within a major version they understand each other."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

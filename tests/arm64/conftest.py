@@ -1,7 +1,5 @@
 """What was built for arm64, and what its programs run on."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

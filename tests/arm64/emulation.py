@@ -1,7 +1,5 @@
 """Programs for arm64, emulated beside the agent, the tables and the unions of this machine."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

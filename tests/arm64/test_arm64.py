@@ -1,7 +1,5 @@
 """Built for arm64 by Debian's cross compiler, and emulated beside this machine's agent, tables and unions."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A program of libses-offload deployed to a node of another architecture, which qemu plays."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bench of the knowledge base runs, on both stores, and measures every column."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The crowd of the benchmarks, against a real HTTP server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

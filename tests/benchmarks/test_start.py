@@ -1,7 +1,5 @@
 """Every benchmark fits the parts and the tests as they are, also when nobody ran it for a while."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A cluster of namespaces, bare: storage that all mount, MUNGE, Slurm and sshd; nothing of ours is set up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the tests of the ``ses`` command stand on: a fake service, and a way to run commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ Holds two elements, requirement sets and placement records.  Decides nothing: wh
 answers is what the test put into ``selection``.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

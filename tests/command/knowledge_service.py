@@ -1,7 +1,5 @@
 """A selection service of its own over the example site, with an administrator, a person and a node."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`ses calibrate` writes only when told, no more than it says, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

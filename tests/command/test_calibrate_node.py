@@ -1,7 +1,5 @@
 """``ses calibrate --node``: what a node gives is measured, told with date and method, and can be kept."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from datetime import UTC, datetime

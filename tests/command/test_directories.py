@@ -1,7 +1,5 @@
 """Sets of directories: discovered, written by ``ses init``, and accepted by service and monitor."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

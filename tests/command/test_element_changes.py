@@ -1,7 +1,5 @@
 """``ses drain``, ``undrain`` and ``elements add, set, remove`` against a real service."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``ses files``, ``ses report`` and the verdict in ``ses explain``: what they ask and show."""
 
-from __future__ import annotations
-
 import csv
 import getpass
 import io

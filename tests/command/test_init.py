@@ -1,7 +1,5 @@
 """``ses init`` writes a site's configuration that each program accepts, and overwrites nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Ctrl-C while a program is still being loaded ends it at once: shells say 130, and nothing is printed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

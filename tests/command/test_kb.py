@@ -1,7 +1,5 @@
 """``ses kb export, import, diff, history, undo``, against a real service, and ``ses discover --mergerfs``."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``ses kb validate``: every fault with its place, and an exit status that a script can use."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `ses nodes publish` writes: of each class of nodes the elements that no other equals in all."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

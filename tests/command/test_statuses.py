@@ -1,7 +1,5 @@
 """Exit statuses: the same mistake has the same status in every command, as docs/commands/README.md says."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Profiles people store in the knowledge base: taken up by name, by whom they belong to, and undone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

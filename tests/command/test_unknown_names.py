@@ -1,7 +1,5 @@
 """Filters that name what nobody knows: an element or a storage system is an error, else it is a note."""
 
-from __future__ import annotations
-
 import pytest
 from fake_selection_service import element, storage_system
 from test_files import MISSED, REPORT, summed

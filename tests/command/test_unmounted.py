@@ -1,7 +1,5 @@
 """A union is not described while the disk of one of its branches is not mounted."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is typed wrong, or cannot be read or written: a sentence with the cause, a status, no traceback."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The core decides as ses/core.h says: compared with the reference, and by what must always hold."""
 
-from __future__ import annotations
-
 import itertools
 
 import core_reference as reference

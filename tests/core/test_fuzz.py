@@ -1,7 +1,5 @@
 """Whatever bytes a table holds, the core stays within it and its answer is one that can be used."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

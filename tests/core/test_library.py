@@ -1,7 +1,5 @@
 """The core is fit to be loaded into any program: it calls nobody and takes little stack."""
 
-from __future__ import annotations
-
 from built import BUILD
 from ran import ran
 

@@ -1,7 +1,5 @@
 """The state of the service in native code: streams by row, and announcements as they are read."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

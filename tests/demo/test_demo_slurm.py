@@ -1,7 +1,5 @@
 """Jobs of a real Slurm: two get elements that meet what they need, one is refused, nothing is left behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

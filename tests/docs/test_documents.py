@@ -1,7 +1,5 @@
 """Documents that can fail a build: what they name exists, and what exists is named."""
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """The help of every command that people type ends with examples, and programs take them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Files that are made from the code say what the code says, and declarations agree with what is read."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Promises about the repository as a whole: what may lie where, and what no file may hold."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import requires

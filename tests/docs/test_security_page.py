@@ -1,7 +1,5 @@
 """Each promise of the page about security names a test that there is."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

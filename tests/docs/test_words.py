@@ -1,7 +1,5 @@
 """Names of things are the field's: what the glossary gave up comes back in no identifier."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A busy server beside each way to monitor it: every way is run, on its cores, and compared as told."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All experiments of the papers in turn: results are kept, and only those that are missing are run again."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The paths of READ2 move the same blocks, and their costs are compared side by side."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

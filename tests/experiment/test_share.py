@@ -1,7 +1,5 @@
 """Shared values of another node: each way to answer is measured, and both programs run on four nodes."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

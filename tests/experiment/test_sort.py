@@ -1,7 +1,5 @@
 """The external two-pass sort: it reads and writes twice, is predicted, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Real programs that front ends are for, each in an environment of its own, kept in the build folder."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

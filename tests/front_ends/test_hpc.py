@@ -1,7 +1,5 @@
 """Containers and MPI programs work in the place they are given; the page's examples are run as they are."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

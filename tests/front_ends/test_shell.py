@@ -1,7 +1,5 @@
 """The line of shell gives what follows it a place, and takes it away."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

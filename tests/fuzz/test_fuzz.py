@@ -4,8 +4,6 @@
 UndefinedBehaviorSanitizer, Python by Atheris.  What is found is left in `build/fuzz/found`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Promises of a service whose store is away: it decides from what it knows, tells its age, loses nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Promises of the embedded store: it keeps data, survives its death, ends with its owner."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Promises about large texts read quickly: they say what they say when they are read with their lines."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

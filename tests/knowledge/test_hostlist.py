@@ -1,7 +1,5 @@
 """Lists of nodes as Slurm writes them: read, bounded, folded again; classes of nodes are checked."""
 
-from __future__ import annotations
-
 import random
 import time
 

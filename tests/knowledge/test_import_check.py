@@ -1,7 +1,5 @@
 """A text that an import refuses is refused by a check of the file, too, and one that it takes is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

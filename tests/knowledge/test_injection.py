@@ -1,7 +1,5 @@
 """Promises about inputs made to break out of their place: they stay terms, or are refused unasked."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Promises of the knowledge base, kept on both stores."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

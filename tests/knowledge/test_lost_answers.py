@@ -1,7 +1,5 @@
 """A change of the site whose answer was lost is found out, and made once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

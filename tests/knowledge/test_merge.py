@@ -1,7 +1,5 @@
 """Promises of merging a discovery: what people did stays, what they left follows, all else is told."""
 
-from __future__ import annotations
-
 import pytest
 from rdflib import Literal, URIRef
 from ses.union.branches import Branch, Union, names_of

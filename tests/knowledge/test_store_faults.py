@@ -1,7 +1,5 @@
 """Promises about SPARQL servers that misbehave: the service is told, in the end and in its own words."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -3,8 +3,6 @@
 Offsets are written out by hand, so that a change of the headers that forgets their readers is noticed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct

@@ -3,8 +3,6 @@
 What random calls give them is compared in tests/identity.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

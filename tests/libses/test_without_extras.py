@@ -1,7 +1,5 @@
 """What places files uses nothing of `extras`, and is built without them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

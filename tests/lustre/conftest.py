@@ -1,7 +1,5 @@
 """What the tests of the Lustre back end stand on: the stand-in, built and mounted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

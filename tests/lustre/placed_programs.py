@@ -1,7 +1,5 @@
 """Programs under the preload library on the stand-in, with a fake agent that says where files go."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

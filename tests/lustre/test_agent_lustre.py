@@ -1,7 +1,5 @@
 """The agent sends programs to OSTs that can take files, and knows within seconds of those that cannot."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

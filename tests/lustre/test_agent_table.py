@@ -1,7 +1,5 @@
 """A real agent's table on Lustre: files lie where programs choose, and nobody chooses a lost server."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Files on Lustre are placed by choosing from the candidate table, without asking anybody."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

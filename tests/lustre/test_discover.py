@@ -1,7 +1,5 @@
 """What a Lustre is made of is found by an ordinary user, and becomes a description that is valid."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import struct

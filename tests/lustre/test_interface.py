@@ -1,7 +1,5 @@
 """A program learns through the C++ interface where its file lies."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A choice of place goes into a layout, and nothing else of the layout changes."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ses layout` shows where files lie, and `ses apply` moves where new ones go, and back."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The stand-in has the semantics a Lustre 2.17.0 was measured to have, as far as the tests lean on them."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bytes of an answer: what is kept of a record for the next answer, and what is not."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Asking without waiting: the same answers and the same ends as when waited for, and nobody is held up."""
 
-from __future__ import annotations
-
 import select
 import socket
 import threading

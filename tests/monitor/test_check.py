@@ -1,7 +1,5 @@
 """`smed-monitor check`: one look at the settings and at every target."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

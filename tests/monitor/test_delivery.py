@@ -1,7 +1,5 @@
 """A sample is with the reader that waits for it within 50 ms: nothing on its way waits too long."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Plain directories: space, inodes and load of each, whatever file system it is on and whatever hangs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

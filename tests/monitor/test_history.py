@@ -1,7 +1,5 @@
 """History: bounded, averaged honestly, kept over a restart, and refused when its file is not whole."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

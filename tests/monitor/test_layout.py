@@ -1,7 +1,5 @@
 """A page read by the layout of the one before says what it says by itself, whatever changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """This node's file systems, the branches of a union, and a Prometheus server are read right."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path

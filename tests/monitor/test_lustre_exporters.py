@@ -4,8 +4,6 @@ The pages are written after the names and labels each exporter's source gives it
 three runs without a Lustre server.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

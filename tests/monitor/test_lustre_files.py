@@ -1,7 +1,5 @@
 """Lustre's own text is understood: captured from 2.17.0, and in the shapes of earlier versions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """node_exporter's pages are read right: captured ones from Debian 12, and broken ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Prometheus can read what the repository configures for it and what the monitor publishes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Quotas of Lustre: from its files, through node_exporter's page, to what the monitor answers."""
 
-from __future__ import annotations
-
 from errno import ENOENT
 from pathlib import Path
 from typing import Any

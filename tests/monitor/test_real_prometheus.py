@@ -1,7 +1,5 @@
 """The queries are ones a real Prometheus (Debian's package) understands and answers."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The real command on the real node_exporter: rates move, faults show, and it stops cleanly."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """The settings file is checked whole, and a fault names the file and the key."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

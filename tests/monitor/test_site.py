@@ -1,7 +1,5 @@
 """The description of the site says which elements are seen where; the settings go before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

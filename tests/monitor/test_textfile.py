@@ -1,7 +1,5 @@
 """What an OSS writes for node_exporter is read back from node_exporter's page, and goes stale."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

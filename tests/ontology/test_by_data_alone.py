@@ -1,7 +1,5 @@
 """A kind of requirement and a kind of storage are added by a Turtle file, and by nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Members of a POSIX group belong to the virtual organisation that names it."""
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Promises of the vocabulary, its shapes, its examples and its queries as files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Promises of what validation says about a Turtle text: every fault, on its line, in words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

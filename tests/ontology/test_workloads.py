@@ -1,7 +1,5 @@
 """Sentences about programs become requirements by rules that are data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """docker-compose.yml says what the code says: ports, commands, settings, users, health."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shutil

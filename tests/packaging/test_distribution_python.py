@@ -1,7 +1,5 @@
 """The packaged ``ses`` starts with the Python and the libraries of the distribution it is packaged for."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

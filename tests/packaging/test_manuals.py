@@ -1,7 +1,5 @@
 """Manual pages and completion come with every program, by every way of installing, and work."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

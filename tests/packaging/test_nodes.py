@@ -1,7 +1,5 @@
 """What is installed on compute nodes: module files, the 32-bit library, units, the packages' files."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

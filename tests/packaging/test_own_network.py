@@ -1,7 +1,5 @@
 """`make compose-test` changes nothing of the network and the firewall of the machine it runs on."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

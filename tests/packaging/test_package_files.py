@@ -1,7 +1,5 @@
 """Everything that is installed is in one package of each kind of distribution."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

@@ -3,8 +3,6 @@
 What promtool says of the rules is asked in tests/monitor/test_prometheus.py, for all of them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The wheel of ``ses`` works in a fresh environment, with nothing else of a checkout."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs ``ses`` with a ledger of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``ses place`` gives a directory that fits, says why, and is led elsewhere by nobody."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

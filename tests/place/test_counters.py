@@ -1,7 +1,5 @@
 """How busy devices are, from texts as the kernel writes them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

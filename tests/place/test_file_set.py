@@ -1,7 +1,5 @@
 """Files of a set of directories go where there is room, and are found again by their names."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,7 +1,5 @@
 """The file of claims: what is not ours in it is refused, named and left as it is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Places that a service gives: real service, agent and command, from the choice to the end of the claim."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """A set of directories has a name: the user's settings come before those of the machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What people read in an answer of the portal."""
 
-from __future__ import annotations
-
 from werkzeug.test import TestResponse
 
 

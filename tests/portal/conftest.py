@@ -1,7 +1,5 @@
 """A portal on an in-memory selection service, and people who use it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading

@@ -4,8 +4,6 @@ Answers have the form of the real ones.  It does NOT check a change against shap
 how many files are open there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

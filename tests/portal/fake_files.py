@@ -4,8 +4,6 @@ A file is a placement and, where ``got`` has it, what it received.  Sums are by 
 as in the real service; it does NOT give advice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The part of the selection service inside the process that sums elements up: one element at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any

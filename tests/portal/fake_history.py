@@ -4,8 +4,6 @@ Keeps each change of a requirement set with both states, and undoes one as the r
 further one, and not over what was changed since.  It does NOT know changes of the site.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from ses_client.errors import ConflictError, NotFoundError

@@ -5,8 +5,6 @@ it, with revisions, conflicts and levels as the real one has them.  It does NOT 
 real one: no ledger, no load model; an element's rate is the number it was made with.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The part of the selection service inside the process that keeps personal tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ses_client.errors import ConflictError, NotFoundError

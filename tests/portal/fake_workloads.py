@@ -1,7 +1,5 @@
 """The sentences part of the selection service inside the process: the service's own rules, without HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ses_client.errors import RefusedError

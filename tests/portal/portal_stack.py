@@ -1,7 +1,5 @@
 """A real ses-service with its embedded knowledge base, a real ses-webface, and a monitor of idle branches."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

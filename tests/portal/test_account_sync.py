@@ -1,7 +1,5 @@
 """The service hears which VO the accounts are of, so that programs are placed by what the portal shows."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

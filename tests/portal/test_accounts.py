@@ -1,7 +1,5 @@
 """Signing in: no hints for guessers, no way out of the portal, sessions that end."""
 
-from __future__ import annotations
-
 import pytest
 from flask import Flask
 from ses_webface.accounts.services import AccountError

@@ -1,7 +1,5 @@
 """A portal below a path of somebody else's host: every link, form and redirect stays below it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

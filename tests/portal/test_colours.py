@@ -1,7 +1,5 @@
 """Contrast of the portal's colours in both schemes (WCAG 2.2: 4.5 for text, 3 for edges of fields)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

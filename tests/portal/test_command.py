@@ -1,7 +1,5 @@
 """The ses-webface command as a person at a terminal uses it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

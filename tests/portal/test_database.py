@@ -1,7 +1,5 @@
 """The portal's database: from empty to today's tables, on SQLite and on a real PostgreSQL."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Single elements: their past, and changes by administrators that are shown before they are made."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Files: the list and its filters, sums, downloads, and the explanation of one."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

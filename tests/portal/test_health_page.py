@@ -1,7 +1,5 @@
 """The health page: what is well, what is broken, who is silent, and that a gap is never shown as health."""
 
-from __future__ import annotations
-
 import re
 
 from answers import text_of

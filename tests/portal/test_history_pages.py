@@ -1,7 +1,5 @@
 """The history: who sees what, how a change reads, and undoing it without losing a later one."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.errors import RefusedError, UnavailableError
 from ses_client.messages.knowledge import Change, State

@@ -1,7 +1,5 @@
 """Pages in headless Chromium: by keyboard, without script, small, and while things fail."""
 
-from __future__ import annotations
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect

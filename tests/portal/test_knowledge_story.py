@@ -1,7 +1,5 @@
 """The portal on a real service whose vocabulary and site were extended by data, some of it hostile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Two people in a browser: one who was never here, and one who writes programs.  With the real service."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

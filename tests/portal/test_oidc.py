@@ -1,7 +1,5 @@
 """Signing in at a provider: what a members file must say, who is who, and a provider that is away."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Credentials end with their owner: tokens, sessions and links with account, password and role."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """People: the first administrator, accounts with links, VOs and roles."""
 
-from __future__ import annotations
-
 import re
 
 from answers import text_of

@@ -1,7 +1,5 @@
 """Profiles: what each requires, who takes it up, and what files got of what was predicted for them."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """What holds for every page: closed by default, CSRF, headers, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re

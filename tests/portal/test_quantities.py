@@ -1,7 +1,5 @@
 """Numbers and units as people type and read them."""
 
-from __future__ import annotations
-
 import math
 import re
 

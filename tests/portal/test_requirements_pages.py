@@ -1,7 +1,5 @@
 """Requirement sets in the portal: whose they are, what is typed, what is saved."""
 
-from __future__ import annotations
-
 from html import unescape
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a requirement applies: pure, and the page that says it."""
 
-from __future__ import annotations
-
 import pytest
 from fake_selection import KINDS
 from ses_client.messages.requirements import (

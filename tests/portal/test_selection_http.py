@@ -1,7 +1,5 @@
 """The client of the selection service against a server that behaves well, badly, or not at all."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Forms that are sent twice, too late or in vain: nothing is done twice, and what was typed is not lost."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

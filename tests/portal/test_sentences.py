@@ -1,7 +1,5 @@
 """A sentence about a program fills the form of requirements; nothing is saved until somebody saves it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

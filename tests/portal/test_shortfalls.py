@@ -1,7 +1,5 @@
 """What an element is expected to give and what it misses, in words."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.messages.selections import Prediction
 from ses_client.messages.vocabulary import Kind, Vocabulary

@@ -1,7 +1,5 @@
 """The storage map."""
 
-from __future__ import annotations
-
 import html
 import re
 

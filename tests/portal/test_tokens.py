@@ -1,7 +1,5 @@
 """Tokens of one's own: shown once, listed without their secret, revoked."""
 
-from __future__ import annotations
-
 import pytest
 
 PAGE = "/account/tokens"

@@ -1,7 +1,5 @@
 """The lines a page gives to ask for the same in a job are understood by the programs they are for."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names that are read otherwise than they are written are shown as what they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

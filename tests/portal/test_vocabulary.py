@@ -1,7 +1,5 @@
 """Kinds and profiles as data: what is described appears, what is not keeps its plain name."""
 
-from __future__ import annotations
-
 import pytest
 from fake_selection import KINDS
 from ses_client.messages.requirements import required

@@ -1,7 +1,5 @@
 """Requirements that hold for a time: typed in the reader's zone, kept, shown as what they are."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.messages.requirements import Requirement, required
 from ses_webface.portal import ZONE_COOKIE

@@ -1,7 +1,5 @@
 """After requirements are saved, their page says what files got since then."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.messages.requirements import Subject, required
 

@@ -1,7 +1,5 @@
 """The same small programs, built in the ways programs come."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

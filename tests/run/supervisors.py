@@ -1,7 +1,5 @@
 """The processes of ses-run --supervise, by their roles."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

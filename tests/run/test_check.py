@@ -1,7 +1,5 @@
 """`ses-run --check` says who can place a program's files."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """Programs in containers have their files placed by a supervisor outside, and cannot tell."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """ses-run becomes the program, with the library added and everything else as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`ses-run --check` and `--verbose` say when this node lacks an agent, or managed storage."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

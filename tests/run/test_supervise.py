@@ -4,8 +4,6 @@ For ten thousand creates while the supervisor is killed over and over:
 SES_SUPERVISED_CREATES=10000 .venv/bin/pytest --timeout 0 tests/run
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Creates that pass the C library by: the supervisor sees them all the same, or says which it cannot."""
 
-from __future__ import annotations
-
 import errno
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """What the promises stand on: a real service in a folder that other users of the machine can look into."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

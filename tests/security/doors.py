@@ -1,7 +1,5 @@
 """The addresses processes listen on, and knocking at them as another user."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable

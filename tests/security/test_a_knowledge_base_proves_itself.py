@@ -1,7 +1,5 @@
 """A knowledge base elsewhere is asked by https, and believed by its certificate."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

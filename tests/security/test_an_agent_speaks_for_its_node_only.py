@@ -1,7 +1,5 @@
 """A token of one node says nothing about another; two may be valid at once; what a node says is bounded."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

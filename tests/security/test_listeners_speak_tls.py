@@ -2,8 +2,6 @@
 show and ask for certificates among each other.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import http.server

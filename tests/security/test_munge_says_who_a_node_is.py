@@ -3,8 +3,6 @@
 Nodes are addresses of loopback, which are the names they stand for; each has a munged with the site's key.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import signal

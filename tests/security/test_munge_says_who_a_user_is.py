@@ -1,7 +1,5 @@
 """The command `ses` shows a session that munged vouches for, where a user has no token."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ As in ``test_no_request_costs_much.py``: what grows faster than its input takes 
 Pages are those of the portal's map of addresses, and the fields of a form are those on its page.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -1,7 +1,5 @@
 """What root or a service writes, makes or closes goes to no place that a planted link leads to."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 machine by the user who listens.  Whoever takes the place of a stopped service hears nothing.
 """
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """The portal: nobody keeps another out, guessing is slow, and a session that has ended stays ended."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed

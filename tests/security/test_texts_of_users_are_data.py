@@ -1,7 +1,5 @@
 """A text of a user is a text wherever it comes out: a row of values, a function for each place."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

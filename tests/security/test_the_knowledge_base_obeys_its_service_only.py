@@ -1,7 +1,5 @@
 """Promises about the embedded knowledge base and the other users of the machine."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What one way in takes of numbers, names and counts, all take; what one refuses, all refuse."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Promises about a knowledge base that lost what it held, and about one that does not start."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

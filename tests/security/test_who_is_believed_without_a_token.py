@@ -1,7 +1,5 @@
 """Without a token: at the UNIX socket who the kernel says; with --trust-loopback who names this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

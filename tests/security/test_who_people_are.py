@@ -1,7 +1,5 @@
 """Names of people: what one part takes all take, and what one refuses all refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """A node's agent as services hear it, and what they say of its files."""
 
-from __future__ import annotations
-
 import itertools
 import secrets
 from typing import Any

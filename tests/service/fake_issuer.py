@@ -1,7 +1,5 @@
 """A fake OIDC issuer: discovery and keys over HTTP, and tokens really signed."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What one node may have open, and may begin, is bounded, so that one that lies cannot fill the ledger."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The VO of a portal's account counts for the programs of its user."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

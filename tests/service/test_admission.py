@@ -1,7 +1,5 @@
 """Which request is answered next."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace

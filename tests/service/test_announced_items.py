@@ -1,7 +1,5 @@
 """What one user made a node say decides over none of what it says of others."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Announcements: a node's word about its files, taken once however often it is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

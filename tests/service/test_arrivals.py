@@ -1,7 +1,5 @@
 """How many placements a second there are: of late, of others, and whatever order they are told in."""
 
-from __future__ import annotations
-
 import pytest
 from ses_state._state import Recent, SystemArrivals
 

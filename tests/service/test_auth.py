@@ -1,7 +1,5 @@
 """Who may do what: the matrix of roles and routes, loopback trust, the token file."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A certificate that ends is said while there is time to renew it, and none outlives its authority."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command as people start it: a real process, a real store, a clean end."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

@@ -1,7 +1,5 @@
 """A connection when there is too much to do: refused without a task, and of use again afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

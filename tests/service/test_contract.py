@@ -1,7 +1,5 @@
 """The contract file says what the service does: compared, and tried with generated requests."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 from pathlib import Path

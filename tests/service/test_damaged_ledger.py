@@ -1,7 +1,5 @@
 """A ledger file that is damaged: the service goes on, nothing is overwritten, what can be read comes back."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

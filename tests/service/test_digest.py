@@ -1,7 +1,5 @@
 """By what an agent notices that requirements changed."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A set of directories from its description to its order: ``ses init``, real monitor, service and ``ses``."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

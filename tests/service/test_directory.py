@@ -1,7 +1,5 @@
 """Members of groups in a real LDAP directory, however odd, slow or absent."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The quick way past Flask: the same answers, and a refusal when there is too much to do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Elements in sums: by tier, server or pool, with what is filtered out, and by exporter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

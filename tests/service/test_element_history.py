@@ -1,7 +1,5 @@
 """The past of an element: asked of the monitor, and told as its contract says."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every error is problem+json, names its cause, and gives nothing away."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What agents say of files they follow: figures of files that ended, and files that are being read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

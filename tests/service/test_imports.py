@@ -1,7 +1,5 @@
 """Folders of the service import downwards only, and the pure ones know no network, clock or randomness."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

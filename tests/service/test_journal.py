@@ -1,7 +1,5 @@
 """Writing behind: what is stored when, and what happens while the database is away."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Services that share one PostgreSQL database give the last room of a directory once."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The members file decides who belongs where, whether or not the directory answers."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence

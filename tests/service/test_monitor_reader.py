@@ -1,7 +1,5 @@
 """The observer against a small HTTP server that plays the monitor, well and badly."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

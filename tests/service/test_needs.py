@@ -1,7 +1,5 @@
 """What agents are sent of the needs of users, and when."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

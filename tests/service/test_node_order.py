@@ -1,7 +1,5 @@
 """The order of a node's own: every row once, fast ones first, and each node begins elsewhere."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

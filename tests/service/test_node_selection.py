@@ -1,7 +1,5 @@
 """Which nodes suit a task: by what their storage offers, their links, and what is open there already."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

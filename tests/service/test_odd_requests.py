@@ -1,7 +1,5 @@
 """Requests that generated ones found to be answered otherwise than the contract says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tokens that people make for themselves: shown once, theirs alone, ended in time, revoked at once."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

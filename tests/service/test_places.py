@@ -1,7 +1,5 @@
 """Places over HTTP: given in one step with the choice, counted, renewed, and ended by whatever ends them."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from collections import Counter

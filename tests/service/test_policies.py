@@ -1,7 +1,5 @@
 """The settings of the decision: one file, checked before the service starts, shown to who asks."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Quotas: whose VO each is of, when each is used up, and who may see which."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack, closing
 from dataclasses import replace

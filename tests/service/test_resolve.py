@@ -1,7 +1,5 @@
 """Requirements: per kind the most particular level wins, and says so."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

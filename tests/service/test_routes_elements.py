@@ -1,7 +1,5 @@
 """Elements, storage systems, health, readiness and metrics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files as people see them: what each received, whose they may see, pages, sums and metrics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

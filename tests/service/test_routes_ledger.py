@@ -1,7 +1,5 @@
 """What was learned of sizes, over HTTP."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Announcements over HTTP: what an agent is told, and what its decisions look like afterwards."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

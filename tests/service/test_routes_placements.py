@@ -1,7 +1,5 @@
 """Placements over HTTP: listed, explained and ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

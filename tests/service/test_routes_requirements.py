@@ -1,7 +1,5 @@
 """Requirement sets over HTTP: names, revisions, who may change what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

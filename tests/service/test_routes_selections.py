@@ -1,7 +1,5 @@
 """POST /v1/selections: the question, its answer, and what a wrong question gets."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The rows the decision core reads: what they say of an element, and which of them changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs: started by a portal for a person, taken once by a process of that person, seen by nobody else."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 from typing import Any

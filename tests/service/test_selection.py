@@ -1,7 +1,5 @@
 """decide(): every filter with its reason, distance, order, and what is said about the data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

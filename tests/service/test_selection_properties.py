@@ -1,7 +1,5 @@
 """decide() over generated sites: what must hold for every one of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """The site manager: reads again what changed, keeps the last while the knowledge base is away."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The database of the ledger, on SQLite and on a real PostgreSQL."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator

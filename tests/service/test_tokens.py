@@ -1,7 +1,5 @@
 """Tokens of an OIDC issuer sign people in, and their claims say which VO they are of."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Verdicts: what was required against what was received, and the likely cause of a miss."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, Verdict

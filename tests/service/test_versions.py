@@ -1,7 +1,5 @@
 """The service and callers of other versions: within a major version they understand each other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a VO could require, by what its members state and get: a proposal that changes nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

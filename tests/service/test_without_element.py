@@ -1,7 +1,5 @@
 """What would go elsewhere without an element, and that others are answered while that is worked out."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Many agents that lose their service come back without a herd, in the model with the agent's own rules."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

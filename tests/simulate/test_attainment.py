@@ -1,7 +1,5 @@
 """Whether files got the rate that was asked for."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

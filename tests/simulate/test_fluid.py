@@ -1,7 +1,5 @@
 """The fluid is exact: hand-worked cases, work is conserved, and SimGrid agrees."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the simulator reports: the same every time, in the agreed form, and with the known effects."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

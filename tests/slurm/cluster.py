@@ -1,7 +1,5 @@
 """The cluster of the tests: four nodes on this machine, and how commands of Slurm are run there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The nodes that Slurm has become classes of the knowledge base, and stay what people made of them."""
 
-from __future__ import annotations
-
 import json
 
 from cluster import Cluster

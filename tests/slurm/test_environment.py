@@ -1,7 +1,5 @@
 """What is asked for at the submission is in the environment of every rank, and nothing there is lost."""
 
-from __future__ import annotations
-
 from cluster import NODES, Cluster
 
 SHOW = 'echo "$SLURM_JOB_ID.$SLURM_STEP_ID $SLURMD_NODENAME ${SES_REQUIRE-none} ${SES_DISABLE-0} $LD_PRELOAD"'

@@ -1,7 +1,5 @@
 """The first file of each rank is placed, by the table of its node, and counts until the job has ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

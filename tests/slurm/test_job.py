@@ -1,7 +1,5 @@
 """What a job's files got is known by the number of the job, and can be written into its record."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

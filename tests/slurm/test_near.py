@@ -1,7 +1,5 @@
 """The executor for Slurm of programs that run where their files lie, on a real controller and nodes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A job has a directory of its own on each node as TMPDIR, with room for what it states, until it ends."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import stat

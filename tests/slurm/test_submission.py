@@ -1,7 +1,5 @@
 """What is wrong is refused where a job is submitted, in one sentence, and no job is made of it."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Slurm takes the nodes that storage serves best: weights follow the ranking, in steps."""
 
-from __future__ import annotations
-
 import json
 
 from cluster import Cluster

@@ -4,8 +4,6 @@ It is made of namespaces: an empty /run and /var/lib, copies of /etc, /root, /us
 disks below /srv, a name, and no network but its own loopback.  systemctl is a fake (systemctl.py).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

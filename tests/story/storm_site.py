@@ -3,8 +3,6 @@
 Service, agent, preload library and mergerfs are real; ledger and static facts decide.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

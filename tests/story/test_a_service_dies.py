@@ -1,7 +1,5 @@
 """A service dies while it owes the agent an answer: no create waits for that, nor what the agent says."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable

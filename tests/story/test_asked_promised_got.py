@@ -1,7 +1,5 @@
 """Whether files got what was required, said of programs that nobody changed by the real agent and service."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """What an administrator says of an element holds: to the service, on the node, and in the union itself."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -5,8 +5,6 @@ what he needs in his programs only.  What no test here can see is a machine with
 packages are those of the tests.  `make demo` and what it prints: tests/demo/test_demo.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

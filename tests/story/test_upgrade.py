@@ -3,8 +3,6 @@
 The other state is one of this repository's history, built here: its agent, library and service.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A forecast follows from the model: what binds, how long it takes, and what to change first."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Which file the bytes of a program belong to, as far as looks at it from outside can tell."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

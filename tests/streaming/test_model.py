@@ -1,7 +1,5 @@
 """The model of RR-4401 is exact for its two applications, and says where the paper's numbers differ."""
 
-from __future__ import annotations
-
 import ast
 import math
 from fractions import Fraction

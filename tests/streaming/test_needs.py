@@ -1,7 +1,5 @@
 """What a profile implies is computed in the open, from a run or from a Darshan log."""
 
-from __future__ import annotations
-
 import importlib.util
 import stat
 import sys

@@ -1,7 +1,5 @@
 """What came of a forecast: the files since then, joined with it, and what bound them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

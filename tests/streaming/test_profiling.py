@@ -1,7 +1,5 @@
 """What a program moved is told as the kernel counts it, file by file, phase by phase."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

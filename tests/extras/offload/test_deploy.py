@@ -1,7 +1,5 @@
 """``ses offload deploy`` builds a program for its nodes and puts it there; the library then finds it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

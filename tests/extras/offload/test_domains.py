@@ -1,7 +1,5 @@
 """Functions of a storage part open domains themselves, and one of several nodes serves: the idlest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

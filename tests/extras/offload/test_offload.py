@@ -1,7 +1,5 @@
 """libses-offload as a stranger gets it: installed, linked by its pkg-config file, run as a plain user."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

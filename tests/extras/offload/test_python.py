@@ -1,7 +1,5 @@
 """`ses.offload`: functions of a Python script, called in another process of it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of other nodes: read from their memory or asked for over TCP, never torn, never older than told."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The table of fine samples: no torn read, whatever happens to the writer, and asleep unless asked."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct

@@ -1,7 +1,5 @@
 """The monitor reads the table of the real smed-sampler: it wakes it, and takes nothing old or torn."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """An agent with a core of its own: what serves stays there, keeps its promises, and ends with who asks."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

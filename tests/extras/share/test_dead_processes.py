@@ -1,7 +1,5 @@
 """Processes that die while they write, hold a lock, or make a region: the others go on."""
 
-from __future__ import annotations
-
 import mmap
 import multiprocessing
 import subprocess

@@ -1,7 +1,5 @@
 """The C++ header does what it shows, and Python declares what the C header says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Making and freeing items, their versions, and waiting for them."""
 
-from __future__ import annotations
-
 import errno
 import os
 

@@ -1,7 +1,5 @@
 """What the kernel does not have any more: memory, address space, segments, room in /dev/shm."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing

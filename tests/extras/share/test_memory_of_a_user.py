@@ -1,7 +1,5 @@
 """One user has as much memory by an agent as `--memory` says, and others have theirs."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -3,8 +3,6 @@
 The other node is an agent of its own on this machine; where the network breaks, in a network namespace.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

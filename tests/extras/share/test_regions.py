@@ -1,7 +1,5 @@
 """Whose a region is, who may read and write it, and what those can do to others."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing

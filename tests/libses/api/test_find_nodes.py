@@ -1,7 +1,5 @@
 """ses_find_nodes: nodes for a policy from C, C++ and Python, by a real service that has the example site."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Figure 3, built as its head says against what is installed, finds the library when it starts."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

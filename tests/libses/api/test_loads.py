@@ -1,7 +1,5 @@
 """ses_loads: what a program that chooses itself sees of the node's table, at one moment."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json
