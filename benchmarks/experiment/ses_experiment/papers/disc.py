@@ -88,9 +88,9 @@ def measure(
     with ExitStack() as undo:
         try:
             work = work_directory(undo, "ses-disc-")
-            room = max(sizes) + 32
+            room = _room(max(sizes))
             plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
-            whole = ENDPOINTS * max(sizes) + 32
+            whole = _room(ENDPOINTS * max(sizes))
             plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
             _groups(work.name, memory, undo)
             stand = set_up(work, plans, undo, interrupts, progress)
@@ -112,6 +112,11 @@ def measure(
         finally:
             interrupts.hold()
             progress("removing everything")
+
+
+def _room(megabytes: int) -> int:
+    """Return the MB of a disk that has room for so many, and for what the file system keeps for itself."""
+    return megabytes + megabytes // 10 + 32
 
 
 def _names() -> list[str]:
