@@ -15,8 +15,10 @@ def two_users(serve: Any, site: Any) -> Any:
     return service.refresh()
 
 
-def test_each_set_whose_next_file_would_go_to_the_element_is_told_with_the_next_best(serve: Any) -> None:
-    state = two_users(serve).runtime.state
+def test_each_set_whose_next_file_would_go_to_the_element_is_told_with_the_next_best(
+    serve: Any, site: Any
+) -> None:
+    state = two_users(serve, site).runtime.state
     fast, slow = state.without("union/b0"), state.without("union/b1")
     assert [(one.name, one.instead) for one in fast.moved] == [("alice", "union/b1"), ("bob", "union/b1")]
     assert (fast.sets_total, fast.sets_asked, fast.others) == (2, 2, 1)
@@ -38,8 +40,8 @@ class Turns:
         self._lock.release()
 
 
-def test_decisions_go_on_between_the_sets(serve: Any) -> None:
-    state = two_users(serve).runtime.state
+def test_decisions_go_on_between_the_sets(serve: Any, site: Any) -> None:
+    state = two_users(serve, site).runtime.state
     state._lock = turns = Turns(state._lock)
     assert len(state.without("union/b0").moved) == 2
     assert turns.taken >= 4
