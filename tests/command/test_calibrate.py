@@ -100,7 +100,7 @@ def test_an_element_that_is_nearly_full_is_left_alone(
     assert "qsm:" not in result.output
 
 
-def test_an_element_that_this_node_does_not_have_is_told(ses: Any, service: SelectionServiceDouble) -> None:
+def test_an_element_not_of_this_node_is_reported(ses: Any, service: SelectionServiceDouble) -> None:
     service.elements = [element("b9", "/union", "/nowhere/b9", None)]
     result = ses("calibrate", "--all", "--yes", code=1)
     assert "/nowhere/b9 cannot be used on this node" in result.output

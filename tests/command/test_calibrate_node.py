@@ -35,7 +35,7 @@ def test_a_link_is_measured_by_what_the_peer_received() -> None:
     assert rate > 0
 
 
-def test_a_peer_that_is_not_there_is_told_with_what_to_do() -> None:
+def test_a_peer_that_is_not_there_is_reported_with_what_to_do() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         gone = server.getsockname()
     with pytest.raises(SesError, match="--listen ADDRESS:PORT there first"):

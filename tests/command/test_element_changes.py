@@ -115,7 +115,7 @@ def test_an_element_is_added_changed_removed_and_put_back(site):
         (("elements", "add", "union/b 9", "--server", "s", "--target", "t"), "name", 2),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_in_the_words_of_who_made_them(site, args, says, code):
+def test_mistakes_are_reported_in_the_words_of_who_made_them(site, args, says, code):
     answer = done(site(*args), code)
     assert says in answer
     assert "json." not in answer

@@ -103,7 +103,7 @@ def test_a_file_nobody_placed_is_not_found_and_says_where_its_bytes_are(
     assert str(tmp_path / "b5") in result.output
 
 
-def test_a_directory_is_told_as_that(ses, service, file, tmp_path):
+def test_a_directory_is_reported_as_that(ses, service, file, tmp_path):
     service.storage_systems = [storage_system(str(tmp_path))]
     result = ses("explain", str(tmp_path), code=5)
     assert "is a directory" in result.output
@@ -169,7 +169,7 @@ def test_notes_of_the_decision_are_shown(ses, service, file):
     assert "note         The node was offline" in ses("explain", str(file)).output
 
 
-def test_ranks_shared_with_other_files_are_told_as_that(ses, service, file):
+def test_ranks_shared_with_other_files_are_reported_as_that(ses, service, file):
     service.placements[0].update(batch_number=3, batch_size=12, rank=2)
     told = ses("explain", str(file)).output
     assert "number 3 of 12 files chosen from one state of the node's table" in told
@@ -181,7 +181,7 @@ def test_a_prediction_has_as_many_digits_as_in_the_table(ses, service, file):
     assert "current-write-rate 89.7 MB/s" in ses("explain", str(file)).output
 
 
-def test_a_file_outside_managed_storage_is_told_as_that(ses, service, file):
+def test_a_file_outside_managed_storage_is_reported_as_that(ses, service, file):
     service.placements = []
     service.storage_systems = [storage_system("/sys")]
     result = ses("explain", str(file), code=5)
@@ -266,7 +266,7 @@ def test_a_file_untouched_since_before_the_placement_is_another(ses, file, place
     assert "older than the placement" in result.output
 
 
-def test_a_birth_only_clocks_apart_explain_is_told_as_a_doubt(ses, file, placed):
+def test_a_birth_only_clocks_apart_explain_is_reported_as_a_doubt(ses, file, placed):
     born, born_at = placed
     born_at(born + 1.5)
     result = ses("explain", str(file), code=0)
@@ -288,7 +288,7 @@ def test_without_a_birth_a_number_alone_is_in_doubt(ses, file, placed, service):
     assert ses.json("explain", str(file))["doubt"] is None
 
 
-def test_another_file_of_the_placed_name_is_told_as_a_doubt(ses, file, placed, service):
+def test_another_file_of_the_placed_name_is_reported_as_a_doubt(ses, file, placed, service):
     born, born_at = placed
     service.placements[0].update(path=str(file), inode="1")
     assert ses.json("explain", str(file))["doubt"] is None  # the birth fits: the union was mounted anew

@@ -74,7 +74,7 @@ def listening():
         yield made
 
 
-def test_a_service_that_hangs_is_given_up_after_the_time_that_is_told(ses, listening, impatient):
+def test_a_service_that_hangs_is_given_up_after_the_time_that_is_reported(ses, listening, impatient):
     result = ses("elements", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}", code=3)
     assert re.search(r"did not answer within \d\.\d s\. Look at its log", result.stderr)
     listening.accept()[0].close()
@@ -82,7 +82,7 @@ def test_a_service_that_hangs_is_given_up_after_the_time_that_is_told(ses, liste
         listening.accept()  # it was asked once
 
 
-def test_a_machine_that_does_not_answer_is_told_with_the_next_step(ses, listening, impatient):
+def test_a_machine_that_does_not_answer_is_reported_with_the_next_step(ses, listening, impatient):
     with ExitStack() as stack:
         for _ in range(3):  # from then on it takes none
             one = stack.enter_context(socket.socket())
@@ -145,7 +145,7 @@ def alone(ses):
 
 
 @pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("--help",)], ids=" ".join)
-def test_a_full_standard_output_is_told_in_a_sentence(alone, words):
+def test_a_full_standard_output_is_reported_in_a_sentence(alone, words):
     result = alone('"$0" "$@" > /dev/full', *words)
     assert result.returncode == 1
     assert result.stderr == "Error: The output cannot be written: No space left on device.\n"
@@ -167,7 +167,7 @@ def test_what_would_go_to_a_closed_standard_error_goes_nowhere_else(alone):
     assert (result.returncode, result.stdout) == (0, "")
 
 
-def test_a_working_directory_that_is_gone_is_told_in_a_sentence(alone, tmp_path):
+def test_a_working_directory_that_is_gone_is_reported_in_a_sentence(alone, tmp_path):
     result = alone('mkdir "$1"; cd "$1"; rmdir "$1"; "$0" explain file', str(tmp_path / "gone"))
     assert result.returncode == 1
     assert result.stderr == "Error: The working directory does not exist any more.\n"

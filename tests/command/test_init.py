@@ -171,7 +171,7 @@ def test_exporters_become_targets_that_the_description_names(ses, storage: str, 
         (("--storage", "UNION", "--kb-url", 'http://kb" --x'), 2, "cannot stand in a line of options"),
     ],
 )
-def test_what_cannot_be_is_told_and_writes_nothing(
+def test_what_cannot_be_is_reported_and_writes_nothing(
     ses, storage: str, tmp_path: Path, given: tuple[str, ...], code: int, told: str
 ) -> None:
     directory = tmp_path / "etc"

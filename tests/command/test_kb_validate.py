@@ -52,7 +52,7 @@ def test_json_has_every_finding(ses, bad):
     assert finding["severity"] == "error"
 
 
-def test_text_that_is_no_turtle_is_told_with_its_line(ses, tmp_path):
+def test_text_that_is_no_turtle_is_reported_with_its_line(ses, tmp_path):
     torn = tmp_path / "torn.ttl"
     torn.write_text(GOOD + ":b2 a qsm:Branch ;;; :x")
     result = ses("kb", "validate", str(torn), code=1)
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_there_exits_with_5(ses, tmp_path):
     assert "There is no file" in result.output
 
 
-def test_bytes_that_are_no_text_are_told(ses, tmp_path):
+def test_bytes_that_are_no_text_are_reported(ses, tmp_path):
     path = tmp_path / "binary.ttl"
     path.write_bytes(b"\xff\xfe\x00")
     result = ses("kb", "validate", str(path), code=1)

@@ -57,7 +57,7 @@ def test_a_ranking_asks_what_was_typed_and_shows_who_was_refused(ses, service):
     assert "A note." in result.output
 
 
-def test_what_is_free_is_told_of_small_elements_too(ses, service):
+def test_what_is_free_is_reported_of_small_elements_too(ses, service):
     service.node_selection["candidates"][0]["free_gb"] = 0.064
     row = next(line for line in ses("nodes", "rank").output.splitlines() if "n0007" in line)
     assert "0.06" in row

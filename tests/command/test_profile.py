@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LOG = Path(__file__).parents[1] / "streaming" / "darshan" / "shared-checkpoint.txt"
 
 
-def test_a_program_runs_as_ever_and_its_profile_is_told_beside_it(ses: Ses, tmp_path: Path) -> None:
+def test_a_program_runs_as_ever_and_its_profile_is_reported_beside_it(ses: Ses, tmp_path: Path) -> None:
     script = f"head -c 5000000 /dev/zero > {tmp_path}/a; exit 3"
     result = ses("profile", "--output", str(tmp_path / "p.json"), "--", "sh", "-c", script, code=3)
     assert result.stdout == ""
@@ -34,7 +34,7 @@ def test_options_behind_the_program_are_the_programs(ses: Ses) -> None:
     assert ses("profile", "sh", "-c", "exit 4").exit_code == 4
 
 
-def test_a_darshan_log_is_told_with_its_requirements(ses: Ses) -> None:
+def test_a_darshan_log_is_reported_with_its_requirements(ses: Ses) -> None:
     result = ses("profile", "--darshan", str(LOG), code=0)
     assert "checkpoint.h5" in result.stdout
     assert "current-write-rate>=6400MB/s: 512000 MB written in 100.0 s" in result.stdout

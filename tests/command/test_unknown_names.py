@@ -48,7 +48,7 @@ def test_files_of_an_element_that_was_removed_are_listed(ses, service):
         (("--everybody", "--job", "8"), "No file of job '8' is known."),
     ],
 )  # fmt: skip
-def test_a_user_or_a_program_of_whom_no_file_is_known_is_told_beside_the_empty_list(
+def test_a_user_or_a_program_of_whom_no_file_is_known_is_reported_beside_the_empty_list(
     ses, command, typed, said
 ):
     result = ses(command, *typed, code=0)
@@ -69,7 +69,7 @@ def test_a_storage_system_nobody_describes_is_an_error_with_the_near_name(ses, c
     assert "The site describes no storage system 'unoin'. Did you mean 'union'?" in result.stderr
 
 
-def test_a_user_without_a_quota_is_told_beside_the_empty_list(ses):
+def test_a_user_without_a_quota_is_reported_beside_the_empty_list(ses):
     result = ses("quotas", "--user", "alicia", "--within", "7", code=0)
     assert "No quota is known that counts for user 'alicia'." in result.stderr
     assert ses("quotas").stderr == ""

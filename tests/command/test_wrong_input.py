@@ -57,12 +57,12 @@ def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service)
     assert service.asked["path"] == "/data/\ufffd"
 
 
-def test_a_fault_is_told_with_the_name_of_what_is_wrong_even_where_that_is_path():
+def test_a_fault_is_reported_with_the_name_of_what_is_wrong_even_where_that_is_path():
     refused = RefusedError("The request is wrong.", 422, (("query.path", "too short"),), "invalid-request")
     assert refused.full_message == "path: too short."
 
 
-def test_a_profile_that_cannot_be_written_is_told_before_the_program_runs(ses, tmp_path):
+def test_a_profile_that_cannot_be_written_is_reported_before_the_program_runs(ses, tmp_path):
     ran = tmp_path / "ran"
     result = ses(
         "profile", "--output", str(tmp_path / "no" / "profile.json"), "--", "touch", str(ran), code=5
@@ -71,7 +71,7 @@ def test_a_profile_that_cannot_be_written_is_told_before_the_program_runs(ses, t
     assert not ran.exists()
 
 
-def test_a_name_no_profile_can_have_is_told_before_the_program_runs(ses, tmp_path):
+def test_a_name_no_profile_can_have_is_reported_before_the_program_runs(ses, tmp_path):
     ran = tmp_path / "ran"
     result = ses("profile", "--turtle", "Bad Name", "--", "touch", str(ran))
     assert (result.exit_code, ran.exists()) == (2, False)

@@ -92,7 +92,7 @@ def test_a_file_with_the_longest_path_is_copied(
     assert (found / "file").read_text() == "bytes"
 
 
-def test_what_lies_deeper_than_a_path_can_be_is_told_with_the_next_step(
+def test_what_lies_deeper_than_a_path_can_be_is_reported_with_the_next_step(
     tmp_path: Path, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the rest is copied."""

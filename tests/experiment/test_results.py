@@ -95,7 +95,7 @@ def test_halves_are_compared_within_a_run_and_everyone_with_everyone_on_the_base
     assert as_json(table["roundrobin", "all"])["low"] is None
 
 
-def test_a_lone_user_is_told_as_a_multiple_of_the_ideal_time():
+def test_a_lone_user_is_reported_as_a_multiple_of_the_ideal_time():
     alone = [result("lone", 1, (), (10.5,), users=1), result("lone", 1, (11.0,), (), users=1)]
     assert lone(alone, 10.0) == pytest.approx({"plain": 1.05, "library": 1.1})
 

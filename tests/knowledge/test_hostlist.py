@@ -85,7 +85,7 @@ def test_what_is_no_list_or_too_long_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_a_faulty_class_of_nodes_is_told_by_its_line(classes: str, message: str) -> None:
+def test_a_faulty_class_of_nodes_is_reported_by_its_line(classes: str, message: str) -> None:
     found = [one for one in validate(PREFIXES + classes, "site.ttl") if message in one.message]
     assert found, message
     assert found[0].line is not None

@@ -65,7 +65,7 @@ def test_what_people_added_stays() -> None:
 @pytest.mark.parametrize(
     ("prefer", "state", "kept"), [(False, "Draining", HUMAN), (True, "Degraded", DISCOVERED)]
 )
-def test_where_both_changed_the_same_it_is_told(prefer: bool, state: str, kept: str) -> None:
+def test_where_both_changed_the_same_it_is_reported(prefer: bool, state: str, kept: str) -> None:
     before, present = said(SYSTEM, SERVER, ost(0)), said(SYSTEM, SERVER, ost(0, state="Draining"))
     found = said(SYSTEM, SERVER, ost(0, state="Degraded"))
     merged = merge(before, present, found, single=SINGLE, prefer_discovered=prefer)

@@ -27,7 +27,7 @@ def said(log: Path) -> list[str]:
     return [match[3] for match in found if match]
 
 
-def test_each_create_is_told_with_its_reason(union: Union, tmp_path: Path) -> None:
+def test_each_create_is_reported_with_its_reason(union: Union, tmp_path: Path) -> None:
     log = tmp_path / "log"
     extra = {"SES_LOG": str(log), "SES_EXCLUDE": "*.tmp"}
     create(union, "file", "file", "file.tmp", tmp_path / "elsewhere", "bad\nname", **extra)

@@ -171,7 +171,7 @@ def test_command_prints_json(tmp_path: Path) -> None:
     assert (data["file_system"], data["version"]) == ("lustre", "2.17.0")
 
 
-def test_path_off_lustre_is_told(tmp_path: Path) -> None:
+def test_path_off_lustre_is_reported(tmp_path: Path) -> None:
     done = run("discover", "--lustre", tmp_path)
     assert done.exit_code == 5
     assert "not on a Lustre file system" in done.output

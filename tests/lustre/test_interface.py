@@ -26,7 +26,7 @@ def layout_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def test_stripes_pool_and_components_are_told(site: Site, layout_probe: Path, tmp_path: Path) -> None:
+def test_stripes_pool_and_components_are_reported(site: Site, layout_probe: Path, tmp_path: Path) -> None:
     site.put(LIST, [5, 2])
     site.create("file")
     os.setxattr(site.lustre.path, LOV, DOM)

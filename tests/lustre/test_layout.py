@@ -178,7 +178,7 @@ def test_choice_lustre_would_not_take_is_refused(
 
 
 @pytest.mark.parametrize("room", [0, 47, len(PFL), len(PFL) + 15])
-def test_too_little_room_is_told(library: LayoutLibrary, room: int) -> None:
+def test_too_little_room_is_reported(library: LayoutLibrary, room: int) -> None:
     with pytest.raises(OSError, match="ERANGE") as told:
         library.edit(PFL, POOL, pool="flash", room=room)
     assert told.value.errno == errno.ERANGE

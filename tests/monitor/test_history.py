@@ -210,7 +210,7 @@ def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path) -> None:
     assert state.history.values[0][-1][0] == 1e6
 
 
-def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     answer: list[str] = []
     monkeypatch.setattr(
         recorder_module.log, "error", lambda event, **_facts: answer.append(event), raising=False
@@ -230,7 +230,7 @@ def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytes
     assert answer == ["history-not-recorded"]
 
 
-def test_a_directory_that_takes_no_file_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_directory_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer: list[str] = []
     monkeypatch.setattr(
         recorder_module.log, "warning", lambda event, **_facts: answer.append(event), raising=False
@@ -274,7 +274,7 @@ def test_a_monitor_starts_with_what_the_last_one_kept(tmp_path: Path) -> None:
     assert answer["points"][0]["write_bytes_per_second"] == 6.0
 
 
-def test_a_refused_file_is_told_and_the_monitor_starts_empty(
+def test_a_refused_file_is_reported_and_the_monitor_starts_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer: list[str] = []

@@ -164,7 +164,7 @@ def test_an_ost_whose_first_sample_arrives_between_two_queries_is_not_taken_for_
         assert list(collector.found(sample)) == []
 
 
-def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_told() -> None:
+def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_reported() -> None:
     collector = Prometheus()
     sample = collector.parse(b"\n".join(vectors(read_bytes=5)))
     with pytest.raises(ElementMissingError, match="is its exporter scraped"):

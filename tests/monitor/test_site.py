@@ -75,7 +75,7 @@ def test_an_element_that_is_observed_nowhere_is_left_out(found: Any) -> None:
     assert found("n1") == ()
 
 
-def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
+def test_a_target_the_settings_do_not_have_is_reported(found: Any) -> None:
     with pytest.raises(SettingsError, match=r"union/b1: no \[\[target\]\] is called n9; known: n1, n2"):
         found("n1", "n2", own='qsm:observedAt "n9"')
 
@@ -106,7 +106,7 @@ def test_faults_name_the_file_and_the_element(tmp_path: Path, text: str, fault: 
     assert fault in str(answer.value)
 
 
-def test_a_description_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_description_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="There is no file"):
         described(tmp_path / "site.ttl", exporters("n1"), COLLECTORS)
 

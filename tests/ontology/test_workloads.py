@@ -109,7 +109,7 @@ def test_the_example_of_each_workload_is_a_sentence_of_it() -> None:
         ("record 1e300 PB/s for 6 h", {}, "nothing can require"),
     ],
 )
-def test_what_does_not_fit_is_told_with_what_would(sentence: str, given: dict[str, str], says: str) -> None:
+def test_what_does_not_fit_is_named_with_what_would(sentence: str, given: dict[str, str], says: str) -> None:
     with pytest.raises(WorkloadError, match=says):
         understood(sentence, **given)
 

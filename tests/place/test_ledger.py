@@ -102,7 +102,7 @@ def test_names_in_it_steer_no_terminal(ses: Ses, made: Path) -> None:
     assert "\\x1b[2J" in answer
 
 
-def test_one_that_others_write_for_long_is_told(
+def test_one_that_others_write_for_long_is_reported(
     made: Path, asking: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(ledgers, "_PATIENCE", 0.1)

@@ -50,7 +50,7 @@ def accounts(database: Database, clock: Any, hasher: Any) -> AccountService:
     return account_service
 
 
-def test_what_changed_is_told_at_once_and_all_again_after_a_while(
+def test_what_changed_is_reported_at_once_and_all_again_after_a_while(
     accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
     ticks = Ticks()
@@ -69,7 +69,7 @@ def test_what_changed_is_told_at_once_and_all_again_after_a_while(
     assert site.told[3:] == [{"carol": "physics"}]
 
 
-def test_a_service_that_was_away_is_told_later(
+def test_a_service_that_was_away_hears_it_later(
     accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
     sync = AccountSync(accounts, site, revocations)
@@ -115,7 +115,7 @@ def heard() -> Iterator[Heard]:
     found.server.close()
 
 
-def test_the_service_takes_what_is_told(
+def test_the_service_takes_what_is_reported(
     accounts: AccountService, heard: Heard, revocations: RevocationService
 ) -> None:
     client = ServiceClient(ServiceAddress(heard.url))

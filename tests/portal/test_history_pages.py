@@ -84,7 +84,7 @@ def test_undo_needs_the_forms_token(alice, site, changed) -> None:
     assert site.requirement_set("user", "alice").revision == 2
 
 
-def test_a_later_change_is_told_and_never_lost(alice, site, changed) -> None:
+def test_a_later_change_is_reported_and_never_lost(alice, site, changed) -> None:
     token = alice.token(f"/history/{changed['second']}/undo")
     later = _state(site, "user", "alice", _write(99), by="alice")
     answer = alice.client.post(f"/history/{changed['second']}/undo", data={"csrf_token": token})
@@ -122,7 +122,7 @@ def test_an_administrator_undoes_a_change_of_a_vo(signed_in, site, changed) -> N
         (UnavailableError("The knowledge base is away."), 503, "The knowledge base is away."),
     ],
 )
-def test_what_stands_against_undoing_is_told(
+def test_what_stands_against_undoing_is_reported(
     alice, site, changed, monkeypatch, error: Exception, status: int, says: str
 ) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:

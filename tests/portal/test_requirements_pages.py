@@ -183,7 +183,7 @@ def test_every_page_says_when_the_service_is_down(alice, site) -> None:
         assert site.down in answer.text
 
 
-def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypatch) -> None:
+def test_a_refusal_of_the_service_is_reported_and_nothing_lost(alice, site, monkeypatch) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
         located = (("json.requirements.0.minimum", "Value error, too much"), ("json", "no, at line 3"))
         raise RefusedError("The set is not acceptable.", 422, located)

@@ -141,7 +141,7 @@ def test_rubbish_with_an_error_status_is_still_an_error(server: Server) -> None:
         _client(server).requirement_set("user", "alice")
 
 
-def test_nobody_listening_is_told_plainly() -> None:
+def test_nobody_listening_is_reported_plainly() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         service = ServiceClient(ServiceAddress(f"http://127.0.0.1:{taken.getsockname()[1]}"))

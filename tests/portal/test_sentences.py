@@ -68,7 +68,7 @@ def test_what_else_is_typed_stays(alice, site) -> None:
         (CHECKPOINT, "colour = 1", "sentence_values", "has no parameter colour"),
     ],
 )
-def test_what_cannot_be_understood_is_told_at_its_field(
+def test_what_cannot_be_understood_is_reported_at_its_field(
     alice, sentence: str, values: str, field: str, says: str
 ) -> None:
     status, text = _expanded(alice, sentence, values, **{f"{WRITE}-bound": "5", f"{WRITE}-unit": "GB/s"})

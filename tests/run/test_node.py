@@ -40,7 +40,7 @@ def table(listening: Path) -> Iterator[FakeTable]:
         made.close()
 
 
-def test_a_node_without_an_agent_is_told_as_that(ses_run: Path, tmp_path: Path) -> None:
+def test_a_node_without_an_agent_is_reported_as_that(ses_run: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone.sock"
     status, report = checked(ses_run, gone)
     assert (status, report["reach"], report["agent"], report["managed"]) == (0, "library", False, None)
@@ -66,7 +66,7 @@ def test_an_agent_that_published_nothing_yet_is_no_lack(ses_run: Path, listening
     assert "but" not in report["message"]
 
 
-def test_a_node_without_managed_storage_is_told_as_that(
+def test_a_node_without_managed_storage_is_reported_as_that(
     ses_run: Path, listening: Path, table: FakeTable
 ) -> None:
     _, report = checked(ses_run, listening)

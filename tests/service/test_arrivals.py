@@ -21,7 +21,7 @@ def test_a_burst_shows_at_once() -> None:
     assert recent.rate(1000.1) > 90
 
 
-def test_what_is_told_late_weighs_less() -> None:
+def test_what_is_reported_late_weighs_less() -> None:
     early, late = Recent(), Recent()
     for at in (10.0, 20.0):
         early.count(at)

@@ -234,7 +234,7 @@ def test_requests_of_both_ways_are_counted(service: Any) -> None:
     )
 
 
-def test_an_error_of_its_own_is_told_without_its_words(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_own_error_is_reported_without_its_words(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret")
 

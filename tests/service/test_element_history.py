@@ -45,7 +45,7 @@ def monitor() -> Iterator[Monitor]:
     made.server.close()
 
 
-def test_what_an_element_did_is_told_in_mb_per_second(service: Any, monitor: Monitor, clock: Any) -> None:
+def test_what_an_element_did_is_reported_in_mb_per_second(service: Any, monitor: Monitor, clock: Any) -> None:
     service.runtime.past = MonitorHistory(monitor.url, Trust())
     answer = service.get("/v1/elements/union/b0/history?seconds=3600&points=120")
     told = answer.get_json()

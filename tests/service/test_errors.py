@@ -75,7 +75,7 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
         ("get", "/v1/placements?user=a&user=b", None),
     ],
 )
-def test_each_fault_of_a_request_is_told_once(service: Service, method: str, path: str, body: Any) -> None:
+def test_each_fault_of_a_request_is_named_once(service: Service, method: str, path: str, body: Any) -> None:
     call = getattr(service.client, method)
     answer = call(path, **({} if body is None else {"json": body}))
     told = problem(answer, 422, "unknown-name" if "nowhere" in str(body) else "invalid-request")

@@ -147,7 +147,7 @@ def test_person_has_a_bounded_number_of_tokens(people: People) -> None:
     assert people.make("bob").status_code == 200
 
 
-def test_last_use_is_told(people: People) -> None:
+def test_last_use_is_reported(people: People) -> None:
     token = people.token()
 
     def used() -> float | None:

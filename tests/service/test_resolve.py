@@ -109,7 +109,7 @@ def test_the_sets_of_a_person_are_all_that_can_apply_to_them() -> None:
     ]
 
 
-def test_what_is_passed_over_is_told_with_what_hides_it() -> None:
+def test_what_is_passed_over_is_reported_with_what_hides_it() -> None:
     scratch = Profile("scratch", (Requirement(Kind.CURRENT_READ_RATE, 5), Requirement(Kind.FREE_CAPACITY, 7)))
     sets = index_sets(
         [

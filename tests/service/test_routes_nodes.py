@@ -94,7 +94,7 @@ def test_what_an_open_file_is_predicted_follows_what_comes_and_goes(service: Any
     assert now() == []
 
 
-def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> None:
+def test_what_a_node_excludes_is_kept_until_it_says_otherwise(service: Any) -> None:
     def refused() -> list[tuple[str, str]]:
         found = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["refused"]
         return [(one["element"], one["detail"]) for one in found]
@@ -276,7 +276,7 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
     assert again["silent"] == []
 
 
-def test_what_a_node_was_measured_to_give_is_told(service: Any) -> None:
+def test_what_a_node_was_measured_to_give_is_reported(service: Any) -> None:
     measured = NodeCalibration("n1", 1.5e9, "copies", 64, 8e9, None, 1.25e9)
     service.knowledge.site = replace(service.knowledge.site, calibrations=ByHost({"n1": measured}.items()))
     service.knowledge.changes += 1

@@ -228,12 +228,12 @@ def test_before_the_site_is_read_the_service_says_so(serve: Any) -> None:
     assert (answer.status_code, answer.get_json()["type"]) == (503, "urn:qstorman:problem:not-ready")
 
 
-def test_a_silent_monitor_is_told_in_the_notes(service: Service) -> None:
+def test_a_silent_monitor_is_reported_in_the_notes(service: Service) -> None:
     notes = service.post("/v1/selections", ASK).get_json()["notes"]
     assert "No observations: no monitor is configured." in notes
 
 
-def test_a_lost_knowledge_base_is_told_with_the_age_of_what_is_used(service: Service, clock: Any) -> None:
+def test_a_lost_knowledge_base_is_reported_with_the_age_of_what_is_used(service: Service, clock: Any) -> None:
     from ses_service.knowledge import StoreUnavailableError
 
     service.knowledge.broken = StoreUnavailableError("connection refused")

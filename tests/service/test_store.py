@@ -453,7 +453,7 @@ def test_who_lost_the_session_with_the_lock_writes_no_more(pair: list[RecordStor
         ("sqlite:///file:x?mode=memory&uri=true", "name a file"),
     ],
 )
-def test_a_url_that_can_never_work_is_refused_and_no_password_is_told(url: str, says: str) -> None:
+def test_a_url_that_can_never_work_is_refused_and_no_password_is_shown(url: str, says: str) -> None:
     with pytest.raises(DatabaseUrlError, match=says) as caught:
         Database(url)
     assert "secret" not in str(caught.value)

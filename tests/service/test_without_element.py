@@ -15,7 +15,7 @@ def two_users(serve: Any, site: Any) -> Any:
     return service.refresh()
 
 
-def test_each_set_whose_next_file_would_go_to_the_element_is_told_with_the_next_best(
+def test_each_set_whose_next_file_would_go_to_the_element_is_reported_with_the_next_best(
     serve: Any, site: Any
 ) -> None:
     state = two_users(serve, site).runtime.state

@@ -90,7 +90,7 @@ def test_a_profile_is_what_the_service_says_it_is(cluster: Cluster) -> None:
     assert need == f"{CHECKPOINT} 0"
 
 
-def test_a_profile_that_did_not_come_with_the_job_is_told(cluster: Cluster) -> None:
+def test_a_profile_that_did_not_come_with_the_job_is_reported(cluster: Cluster) -> None:
     done = cluster.run("srun", "-n1", "--storage-profile=checkpoint", "--export=NONE", "/bin/true")
     assert done.returncode == 0
     assert "did not come with the job: --export must name SES_REQUIRE" in done.stderr

@@ -87,7 +87,7 @@ def test_what_a_batch_job_got_is_in_its_record_when_it_has_ended(cluster: Cluste
     assert "AdminComment=storage: 4 files on " in cluster.output("scontrol", "show", "job", job)
 
 
-def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster, directory: Path) -> None:
+def test_an_ended_job_is_not_commented_and_that_is_reported(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="true")
     wait_completed(cluster, job)
     done = cluster.run("ses", "job", job, "--comment")

@@ -29,7 +29,7 @@ def test_the_processor_binds_one_that_computes_much() -> None:
     assert "more than 4 cores," in advice(found, [found], Work(1000 * MB, 500 * MB, 40.0, cores=4))
 
 
-def test_how_many_fit_is_told_with_its_arithmetic() -> None:
+def test_how_many_fit_is_reported_with_its_arithmetic() -> None:
     many = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW])
     assert fitting(many) == "u/slow: storage 75 MB/s / 37.5 MB/s of one = 2 at once."
     one = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
@@ -37,7 +37,7 @@ def test_how_many_fit_is_told_with_its_arithmetic() -> None:
     assert "takes all of the 75 MB/s" in fitting(forecast(Work(1000 * MB, 500 * MB, 0.0), [SLOW]))
 
 
-def test_how_many_fit_is_told_of_every_element_and_of_all() -> None:
+def test_how_many_fit_is_reported_of_every_element_and_of_all() -> None:
     found = forecasts(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW, FAST])
     assert [one.together for one in found] == [2, 8, 4]
     assert fitting_on_all(found) == "all 2 elements: 10 at once (u/slow 2, u/fast 8)."

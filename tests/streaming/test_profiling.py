@@ -113,7 +113,7 @@ def test_what_goes_on_after_the_program_is_counted_until_then(tmp_path: Path) ->
         assert left.moved.written_bytes == pytest.approx(3_000_000, abs=10)
 
 
-def test_what_goes_on_after_the_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_on_after_the_program_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [ProcessLook(Moved(5 * MB, 7 * MB, 3, 4), 100.0, {})]
     monkeypatch.setattr("ses.profiling.run.running_on", lambda *_: left)
     found, _ = profile(["true"])
@@ -264,7 +264,7 @@ def test_a_pipe_that_is_closed_ends_a_program_as_ever() -> None:
     assert found.processes >= 1
 
 
-def test_a_program_that_is_not_there_is_told() -> None:
+def test_a_program_that_is_not_there_is_reported() -> None:
     with pytest.raises(NoProgramError, match="There is no program"):
         profile(["/nonexistent/program"])
 

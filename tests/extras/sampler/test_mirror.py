@@ -135,7 +135,7 @@ def test_a_mirrored_table_tells_the_space_too(
 
 
 @pytest.mark.parametrize(("sampler", "mirror", "way"), WAYS[:2])
-def test_a_sampler_that_died_is_told_and_found_again(
+def test_a_sampler_that_died_is_reported_and_found_again(
     node: Node, sampler: tuple[str, ...], mirror: tuple[str, ...], way: str
 ) -> None:
     first = node.sample(*sampler)

@@ -260,7 +260,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
         Sampler().open(target(table)).read()
 
 
-def test_without_a_table_the_cause_is_told(tmp_path: Path) -> None:
+def test_without_a_table_the_cause_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CollectorError, match="is smed-sampler running"):
         Sampler().open(target(tmp_path / "absent")).read()
 

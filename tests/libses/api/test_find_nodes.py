@@ -124,7 +124,7 @@ def test_no_node_left_is_no_error(script: Script) -> None:
     ],
     ids=["no list of nodes", "no room", "no command", "no service"],
 )
-def test_what_fails_is_told_by_errno(
+def test_what_fails_is_reported_by_errno(
     script: Script, call: str, environment: dict[str, str], expected: int
 ) -> None:
     said = script(f"""

@@ -116,7 +116,7 @@ def test_a_project_takes_the_library_in_from_its_sources(tmp_path: Path) -> None
     assert run([tmp_path / "built/figure3"], tmp_path).startswith("fileName.dat was not placed: ")
 
 
-def test_an_older_standard_is_told_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
+def test_an_older_standard_is_reported_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
     source = tmp_path / "old.cpp"
     source.write_text("#include <ses/ses.hpp>\nint main() { return 0; }\n")
     command = ["c++", "-std=c++14", f"-I{installed}/include", "-c", source]
