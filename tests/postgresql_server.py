@@ -17,10 +17,10 @@ class PostgresServer:
     ``connection`` says the same to libpq."""
 
     def __init__(self) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-        if not found:
+        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        if not programs:
             pytest.skip("Debian's postgresql is not installed")
-        self._programs = found[-1].parent
+        self._programs = programs[-1].parent
         # Not under pytest's own directory: that one is closed to the user the server must run as.
         made = subprocess.check_output(["mktemp", "-d", "/tmp/service-pg-XXXXXX"], text=True)
         self._base = Path(made.strip())

@@ -65,10 +65,10 @@ class Twin:
 
     def takes_files(self) -> list[bool]:
         """What mergerfs's filter lets through now."""
-        found = [os.statvfs(path) for path in self.branches]
+        spaces = [os.statvfs(path) for path in self.branches]
         return [
             mode == "RW" and one.f_bavail * one.f_frsize >= self.reserve
-            for mode, one in zip(self.modes, found, strict=True)
+            for mode, one in zip(self.modes, spaces, strict=True)
         ]
 
     def files(self) -> list[set[Path]]:

@@ -60,10 +60,10 @@ def test_ranks_that_ask_are_given_elements_of_their_own(
     """A program asks as long as its user has no claims on its node."""
     ranks = {rank: (rank, RANKS, rank - rank % 4, 4711) for rank in range(RANKS)}
     asked = [agents[rank // 4].ask(rank=ranks[rank]) for rank in range(RANKS)]
-    found = [conversation.answer.element for conversation in asked]
+    elements = [conversation.answer.element for conversation in asked]
     for conversation in asked:
         conversation.close()
-    assert sorted(found) == sorted(branches)
+    assert sorted(elements) == sorted(branches)
 
 
 def test_ranks_on_two_nodes_land_on_elements_of_their_own(

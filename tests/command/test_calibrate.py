@@ -174,6 +174,6 @@ def test_nothing_stays_of_a_program_that_is_killed(tmp_path: Path) -> None:
 def test_a_refused_element_has_no_turtle() -> None:
 
     refused, good = place(Path("/a")), Place("u/b", "https://example.org/b", Path("/b"))
-    found = turtle_of([refused, good], {"u/a": "full", "u/b": Measured(1e6, 2e6, 8, True)})
-    assert "<https://example.org/b>" in found
-    assert "<https://example.org/a>" not in found
+    turtle = turtle_of([refused, good], {"u/a": "full", "u/b": Measured(1e6, 2e6, 8, True)})
+    assert "<https://example.org/b>" in turtle
+    assert "<https://example.org/a>" not in turtle

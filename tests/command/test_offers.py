@@ -22,9 +22,9 @@ def nodes(text: str, link: float | None = None, systems: tuple[str, ...] | None 
 
 
 def lines(elements: list[Any], classes: list[Any]) -> list[str]:
-    head, *found = offers(elements, classes, 1000.9).splitlines()
+    head, *rows = offers(elements, classes, 1000.9).splitlines()
     assert head == "ses-offers 2 1000"
-    return found
+    return rows
 
 
 def test_only_what_no_other_equals_is_written() -> None:

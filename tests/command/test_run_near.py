@@ -39,9 +39,9 @@ def plan(ses, file, *options):
 
 
 def test_the_node_that_holds_the_files_element_is_chosen(ses, held):
-    found = plan(ses, held, "--where", "near", "--no-sample")
-    assert found["elements"] == ["union/b2"]
-    assert found["node"] == "store1"
+    planned = plan(ses, held, "--where", "near", "--no-sample")
+    assert planned["elements"] == ["union/b2"]
+    assert planned["node"] == "store1"
 
 
 def test_rates_and_clients_are_those_of_the_site(ses, held):
@@ -54,16 +54,16 @@ def test_rates_and_clients_are_those_of_the_site(ses, held):
 
 def test_an_element_that_nobody_holds_is_said(ses, held, service):
     service.node_classes = [{**HOLDER, "holds": ["union/b1"]}]
-    found = plan(ses, held)
-    assert found["node"] is None
-    assert "No one node is known to hold union/b2" in found["reason"]
+    planned = plan(ses, held)
+    assert planned["node"] is None
+    assert "No one node is known to hold union/b2" in planned["reason"]
 
 
 def test_a_file_outside_the_site_runs_here(ses, held, tmp_path):
     (tmp_path / "other").write_text("x\n")
-    found = plan(ses, tmp_path / "other")
-    assert found["node"] is None
-    assert "does not say where files lie" in found["reason"]
+    planned = plan(ses, tmp_path / "other")
+    assert planned["node"] is None
+    assert "does not say where files lie" in planned["reason"]
 
 
 def test_nodes_of_names_the_node_that_run_near_would_choose(ses, held, monkeypatch):

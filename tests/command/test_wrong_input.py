@@ -89,8 +89,8 @@ def test_a_profile_is_shown_even_when_it_cannot_be_written(ses, tmp_path):
 def test_json_of_a_name_that_is_no_utf8_is_json(ses, union):
     mount, _ = union
     (mount / NOT_UTF8).write_text("x")
-    found = ses.json("layout", str(mount / NOT_UTF8))
-    assert found["file"] == str(mount / NOT_UTF8)
+    layout = ses.json("layout", str(mount / NOT_UTF8))
+    assert layout["file"] == str(mount / NOT_UTF8)
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,9 @@ def test_a_file_with_the_longest_path_is_copied(
     Path(directory, "file").write_text("bytes")
     report = copy(*options, "from", "copy")
     assert report["files"] == 1
-    found = Path(directory.replace("from", "copy", 1))
-    assert [path.name for path in found.iterdir()] == ["file"]
-    assert (found / "file").read_text() == "bytes"
+    copied = Path(directory.replace("from", "copy", 1))
+    assert [path.name for path in copied.iterdir()] == ["file"]
+    assert (copied / "file").read_text() == "bytes"
 
 
 def test_what_lies_deeper_than_a_path_can_be_is_reported_with_the_next_step(

@@ -100,12 +100,12 @@ def leaves(command: click.Command, path: str) -> list[tuple[str, click.Command]]
 
 def every_command() -> list[tuple[str, click.Command]]:
     """Return all commands of all Python programs."""
-    found: list[tuple[str, click.Command]] = []
+    commands: list[tuple[str, click.Command]] = []
     for program in COMMANDS:
         (entry,) = entry_points(group="console_scripts", name=program)
-        found += leaves(entry.load(), program)
-    assert len(found) > 10
-    return found
+        commands += leaves(entry.load(), program)
+    assert len(commands) > 10
+    return commands
 
 
 def test_every_command_and_option_says_what_it_is_for() -> None:

@@ -31,10 +31,10 @@ class Losing:
         def call(*asked: Any, **how: Any) -> Any:
             if self._takes(sort, "before"):
                 raise StoreUnavailableError("nobody listens")
-            found = real(*asked, **how)
+            answer = real(*asked, **how)
             if self._takes(sort, "after"):
                 raise AnswerLostError("the connection broke")
-            return found
+            return answer
 
         return call
 

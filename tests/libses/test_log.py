@@ -22,9 +22,9 @@ def create(union: Union, *paths: str | Path, **extra: str) -> None:
 
 def said(log: Path) -> list[str]:
     lines = log.read_text().splitlines()
-    found = [LINE.fullmatch(line) for line in lines]
-    assert all(found), lines
-    return [match[3] for match in found if match]
+    matches = [LINE.fullmatch(line) for line in lines]
+    assert all(matches), lines
+    return [match[3] for match in matches if match]
 
 
 def test_each_create_is_reported_with_its_reason(union: Union, tmp_path: Path) -> None:

@@ -99,9 +99,9 @@ def companion(name: str) -> str:
     if name == "libasan.so":
         command = ["gcc", f"-print-file-name={name}"]
         return ran(command).stdout.strip()
-    found = sorted(Path("/usr/lib").glob(f"*/{name}"))
-    assert found, f"{name} missing: packaging/install.sh test"
-    return str(found[0])
+    libraries = sorted(Path("/usr/lib").glob(f"*/{name}"))
+    assert libraries, f"{name} missing: packaging/install.sh test"
+    return str(libraries[0])
 
 
 @pytest.mark.parametrize("order", ["first", "last"])

@@ -110,8 +110,8 @@ def test_chooses_what_the_core_says(union: Union, table: FakeTable, claims: Fake
         names.append(f"file-{number}")
         union.run("touch", names[-1], SES_SYNC_MS="0")
     assert len(set(expected)) > 2
-    found = {claim.path: claim.rows[0] for claim in claims.claims()}
-    assert [found.get(name, -1) for name in names] == expected
+    rows = {claim.path: claim.rows[0] for claim in claims.claims()}
+    assert [rows.get(name, -1) for name in names] == expected
 
 
 def test_own_claims_count_at_once(union: Union, claims: FakeClaims, probes: Path) -> None:
@@ -306,17 +306,17 @@ def test_create_makes_no_system_calls_but_its_own(union: Union, claims: FakeClai
 @pytest.mark.parametrize("way", ["fork", "threads", "signal", "jump"])
 def test_unusual_circumstances_are_served(union: Union, claims: FakeClaims, probes: Path, way: str) -> None:
     arguments = {"fork": [], "threads": ["50"], "signal": ["14"], "jump": ["60"]}[way]
-    found = []
+    listed = []
     for _ in range(10):  # on a busy machine the signal may come before every create
         for left in filter(Path.is_file, union.path.iterdir()):
             left.unlink()
         union.run(probes / "process", way, *arguments, union.path, SES_SYNC_MS="0")
-        found = claims.claims()
-        if found:
+        listed = claims.claims()
+        if listed:
             break
-    assert len({claim.number for claim in found}) == len(found) >= 1
-    assert {(claim.outcome, claim.error) for claim in found} == {(CREATED, 0)}
-    assert claims.total() == len(found)
+    assert len({claim.number for claim in listed}) == len(listed) >= 1
+    assert {(claim.outcome, claim.error) for claim in listed} == {(CREATED, 0)}
+    assert claims.total() == len(listed)
     assert union.agent.leftovers() == []
 
 

@@ -136,8 +136,8 @@ def test_library_is_asked_where_it_is_and_told_to_be_silent(tmp_path: Path) -> N
     )
     library = tmp_path / "api.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
-    found = list(statfs.ask_targets(tmp_path, ("no-such-library.so", str(library))))
-    assert [(one.index, one.answers, one.capacity_bytes) for one in found] == [
+    targets = list(statfs.ask_targets(tmp_path, ("no-such-library.so", str(library))))
+    assert [(one.index, one.answers, one.capacity_bytes) for one in targets] == [
         (0, True, 40960), (2, False, 0), (3, True, 40960),
     ]  # fmt: skip
 

@@ -34,8 +34,8 @@ def test_the_ring_keeps_the_latest_points_in_memory_of_a_fixed_size() -> None:
     ring = Ring(3)
     for at in range(1, 8):
         ring.add(float(at), ["u/a"], figures((at, 10 * at, 1)))
-    found = ring.points("u/a", 0, 100, 1)
-    assert [(p.at, p.read, p.write) for p in found] == [(5, 5, 50), (6, 6, 60), (7, 7, 70)]
+    points = ring.points("u/a", 0, 100, 1)
+    assert [(p.at, p.read, p.write) for p in points] == [(5, 5, 50), (6, 6, 60), (7, 7, 70)]
     assert len(ring.contents().times) == 3
     assert ring.contents().values.nbytes == 3 * 12
 
@@ -329,9 +329,9 @@ def test_prometheus_is_asked_first_and_what_is_no_number_is_unknown(
     ring: Ring, exporter: Any, answer_whole: Any
 ) -> None:
     exporter.answer = answer_whole(matrix_of((10, "5"), (20, "NaN")))
-    found = ask(ring, exporter.url)
-    assert (found.source, found.detail) == ("prometheus", "")
-    assert [tuple(point) for point in found.points] == [(10, 5, 5, 5)]
+    answer = ask(ring, exporter.url)
+    assert (answer.source, answer.detail) == ("prometheus", "")
+    assert [tuple(point) for point in answer.points] == [(10, 5, 5, 5)]
     assert exporter.requests == 3
 
 
@@ -354,10 +354,10 @@ def test_whatever_prometheus_does_the_ring_answers_and_says_why(
     ring: Ring, exporter: Any, answer_whole: Any, body: bytes, status: str, why: str
 ) -> None:
     exporter.answer = answer_whole(body, status)
-    found = ask(ring, exporter.url)
-    assert found.source == "memory"
-    assert why in found.detail
-    assert [point.read for point in found.points] == [1]
+    answer = ask(ring, exporter.url)
+    assert answer.source == "memory"
+    assert why in answer.detail
+    assert [point.read for point in answer.points] == [1]
 
 
 @pytest.fixture
@@ -371,9 +371,9 @@ def silence(exporter: Any) -> Iterator[threading.Event]:
 def test_a_prometheus_that_hangs_is_left_after_its_time(
     ring: Ring, exporter: Any, silence: threading.Event
 ) -> None:
-    found = ask(ring, exporter.url, seconds=0.2)
-    assert found.source == "memory"
-    assert "within" in found.detail
+    answer = ask(ring, exporter.url, seconds=0.2)
+    assert answer.source == "memory"
+    assert "within" in answer.detail
 
 
 def test_an_element_that_comes_out_of_prometheus_has_its_past_there(
@@ -383,7 +383,7 @@ def test_an_element_that_comes_out_of_prometheus_has_its_past_there(
     record = replace(
         seen(), source="prometheus", target=exporter.url.removesuffix("/metrics"), device="fs-OST0000"
     )
-    found = element_history(record, ring, HistorySettings(timeout_seconds=20), 0, 30, 10)
-    assert found.source == "prometheus"
-    assert [tuple(point) for point in found.points] == [(10, 5, 5, None)]
+    history = element_history(record, ring, HistorySettings(timeout_seconds=20), 0, 30, 10)
+    assert history.source == "prometheus"
+    assert [tuple(point) for point in history.points] == [(10, 5, 5, None)]
     assert exporter.requests == 2

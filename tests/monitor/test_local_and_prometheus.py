@@ -33,8 +33,8 @@ def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:
 
 
 def test_the_counters_of_a_block_device_are_read_in_the_kernels_order() -> None:
-    found = disk("1 0 16 40 2 0 24 60 3 20 30 0 0 0 0 0 0\n")
-    assert found == (16 * 512, 24 * 512, 3, 0.1, 0.03, 3)
+    counters = disk("1 0 16 40 2 0 24 60 3 20 30 0 0 0 0 0 0\n")
+    assert counters == (16 * 512, 24 * 512, 3, 0.1, 0.03, 3)
     with pytest.raises(ValueError, match="11 numbers"):
         disk("1 2 3")
 

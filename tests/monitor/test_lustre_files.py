@@ -73,10 +73,10 @@ def test_counters_of_jobs_are_not_taken_for_those_of_the_ost() -> None:
     ],
 )
 def test_headers_of_other_versions(header: str, started: float | None) -> None:
-    found = statistics(header + "write_bytes  3 samples [bytes] 1 4096 8192\ncreate 7 samples [reqs]\n")
-    assert found.started == started
-    assert found.total("write_bytes") == 8192
-    assert found.samples("create") == 7
+    counters = statistics(header + "write_bytes  3 samples [bytes] 1 4096 8192\ncreate 7 samples [reqs]\n")
+    assert counters.started == started
+    assert counters.total("write_bytes") == 8192
+    assert counters.samples("create") == 7
 
 
 def test_an_idle_ost_has_no_counter_lines_and_counts_zero() -> None:

@@ -52,8 +52,8 @@ def named(kind: Kind, number: int) -> str:
 
 
 def test_those_with_a_limit_are_read_with_what_was_granted(tmp_path: Path) -> None:
-    found = lustre.read(server(tmp_path), named, 5.0)
-    assert found == [
+    quotas = lustre.read(server(tmp_path), named, 5.0)
+    assert quotas == [
         Quota("lustre", Kind.PROJECT, 77, "p77", 1024 * KIB, 2048 * KIB, 5.0),
         Quota("lustre", Kind.USER, 1000, "u1000", 65536 * KIB, 307200 * KIB, 5.0),
         Quota("lustre", Kind.USER, 1001, "u1001", 4096 * KIB, 102400 * KIB, 5.0),

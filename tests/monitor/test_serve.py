@@ -49,8 +49,8 @@ class Served:
         return self.http.request("GET", self.url + path).json()
 
     def element(self, name: str) -> dict[str, Any]:
-        found = {each["element"]: each for each in self.get("/v1/observations")["observations"]}
-        return found[f"union/{name}"]
+        observed = {each["element"]: each for each in self.get("/v1/observations")["observations"]}
+        return observed[f"union/{name}"]
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)

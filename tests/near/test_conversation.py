@@ -225,12 +225,12 @@ def test_a_connection_that_ends_ends_the_program(anywhere):
 
 
 def sleeping():
-    found = []
+    ends = []
     for pid in ran(["pgrep", "-x", "sleep"], code=None).stdout.split():
         with contextlib.suppress(OSError):
             if b"611" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
-    return found
+                ends.append(pid)
+    return ends
 
 
 def test_a_runner_that_is_told_to_end_ends_its_program(there, tmp_path):

@@ -111,9 +111,9 @@ def test_requirements_of_the_organisation_apply_to_members_of_its_group(tmp_path
             answer = client.get(f"/v1/requirements/effective?user={ME}", **admin).get_json()
             return answer if answer.get("requirements") else None
 
-        found = wait_until(effective, "the requirements of the organisation apply")
-        assert found["subject"]["vo"] == "materials"
-        assert [requirement["level"] for requirement in found["requirements"]] == ["vo"]
+        requirements = wait_until(effective, "the requirements of the organisation apply")
+        assert requirements["subject"]["vo"] == "materials"
+        assert [requirement["level"] for requirement in requirements["requirements"]] == ["vo"]
     finally:
         runtime(app).stop()
         embedded.stop()

@@ -19,9 +19,9 @@ PREFIX = re.compile(r"^\s*@?PREFIX\s+([a-z0-9]*:)\s+<([^>]+)>", re.MULTILINE | r
 
 def table() -> dict[str, str]:
     """Return the one prefix table."""
-    found = dict(PREFIX.findall((ONTOLOGY / "prefixes.ttl").read_text()))
-    assert len(found) > 10
-    return found
+    prefixes = dict(PREFIX.findall((ONTOLOGY / "prefixes.ttl").read_text()))
+    assert len(prefixes) > 10
+    return prefixes
 
 
 @pytest.mark.parametrize("path", TURTLE, ids=lambda path: path.name)

@@ -153,10 +153,10 @@ def test_setup_gives_each_part_the_secrets_it_needs_and_no_other(tmp_path: Path)
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     for _ in range(2):  # a second time, as at each `up`
         ran(["sh", "-c", script], env={"PATH": path})
-    found = {one.name: {file.name for file in one.iterdir()} for one in tmp_path.iterdir()}
-    made = found.pop("certificates")
+    files = {one.name: {file.name for file in one.iterdir()} for one in tmp_path.iterdir()}
+    made = files.pop("certificates")
     assert {"admin-token", "ca-key.pem"} <= made
-    assert found == {
+    assert files == {
         "secrets": {"ca.pem", "kb-writer", "ses-service-key.pem", "ses-service.pem", "tokens.toml"},
         "knowledge": {"ca.pem", "fuseki-key.pem", "fuseki.pem", "passwd.txt"},
         "portal": {"ca.pem", "portal-token", "webface-key.pem", "webface.pem"},

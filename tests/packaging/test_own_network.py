@@ -80,8 +80,8 @@ def test_containers_find_the_control_groups_of_the_machine_there(tmp_path: Path)
         pytest.skip("there are no control groups here")
     done = _in_own_network("sh", "-c", f"ls -d /sys/fs/cgroup/*/ > {tmp_path}/groups; ls /sys/class/net")
     assert done.returncode == 0, done.stderr
-    found, after = {Path(part).name for part in (tmp_path / "groups").read_text().split()}, _control_groups()
-    assert before & after <= found <= before | after, "others may come and go"
+    groups, after = {Path(part).name for part in (tmp_path / "groups").read_text().split()}, _control_groups()
+    assert before & after <= groups <= before | after, "others may come and go"
     assert "tap0" in done.stdout, "and the network's own devices"
 
 

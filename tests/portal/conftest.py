@@ -311,5 +311,5 @@ def root(signed_in: Callable[[str], FlaskClient]) -> FlaskClient:
 @pytest.fixture
 def parts(app: Flask) -> Portal:
     """What the portal is made of."""
-    found: Portal = app.extensions["ses_webface"]
-    return found
+    portal: Portal = app.extensions["ses_webface"]
+    return portal

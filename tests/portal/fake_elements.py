@@ -55,10 +55,10 @@ class ElementsInMemory:
         super().__init__()
 
     def element(self, element: str) -> Inventory:
-        found = self._place(element)
+        place = self._place(element)
         self._called()
         return Inventory(
-            elements=(found,), generated_at=datetime.fromtimestamp(self._clock(), UTC).isoformat(), **SOURCES
+            elements=(place,), generated_at=datetime.fromtimestamp(self._clock(), UTC).isoformat(), **SOURCES
         )
 
     def nodes(self) -> HeardNodes:
@@ -75,10 +75,10 @@ class ElementsInMemory:
 
     def storage_systems(self) -> tuple[StorageSystem, ...]:
         self._called()
-        found = {place.storage_system: place for place in self.places}
+        systems = {place.storage_system: place for place in self.places}
         return tuple(
             StorageSystem(name=name, backend=one.backend, mount_point=one.mount_point)
-            for name, one in found.items()
+            for name, one in systems.items()
         )
 
     def element_history(self, element: str, seconds: int, points: int) -> History:

@@ -167,7 +167,7 @@ class InMemorySelectionService(
             "vo": vo,
             "site": "default",
         }
-        found: dict[str, Requirement] = {}
+        requirements: dict[str, Requirement] = {}
         passed: list[PassedOver] = []
         for level, name in names.items():
             stated = sets.get((level, name)) if name else None
@@ -181,14 +181,14 @@ class InMemorySelectionService(
                     passed.append(
                         PassedOver(**resolved, reason="not valid yet" if later else "not valid any more")
                     )
-                elif found.setdefault(one.kind, resolved) is not resolved:
-                    by = found[one.kind]
+                elif requirements.setdefault(one.kind, resolved) is not resolved:
+                    by = requirements[one.kind]
                     passed.append(
                         PassedOver(
                             **resolved, reason=f"hidden by the requirement of {by.level} {by.level_name}"
                         )
                     )
-        counting = tuple(found[kind.kind] for kind in self.words.kinds if kind.kind in found)
+        counting = tuple(requirements[kind.kind] for kind in self.words.kinds if kind.kind in requirements)
         return Effective(subject=subject.but(vo=vo), requirements=counting, passed_over=tuple(passed))
 
     def select(

@@ -20,17 +20,17 @@ class WorkloadsInMemory:
     def expand(self, sentence: str, values: Mapping[str, str]) -> Expansion:
         self._called()
         try:
-            found = expand(vocabulary().workloads.values(), sentence, values)
+            meant = expand(vocabulary().workloads.values(), sentence, values)
         except WorkloadError as error:
             at = f"json.values.{error.parameter}" if error.parameter in values else "json.sentence"
             raise RefusedError(f"The request cannot be right in {at}.", 422, ((at, str(error)),)) from None
-        parameters = found.workload.parameters.values()
+        parameters = meant.workload.parameters.values()
         return Expansion(
-            workload=found.workload.name,
-            definition=found.workload.definition,
+            workload=meant.workload.name,
+            definition=meant.workload.definition,
             parameters=tuple(
                 Parameter(
-                    name=parameter.name, definition=parameter.definition, value=found.values[parameter.name]
+                    name=parameter.name, definition=parameter.definition, value=meant.values[parameter.name]
                 )
                 for parameter in parameters
             ),
@@ -39,6 +39,6 @@ class WorkloadsInMemory:
                     requirement=required(one.kind.value, one.bound / one.kind.size, one.kind.unit),
                     arithmetic=one.arithmetic,
                 )
-                for one in found.derived
+                for one in meant.derived
             ),
         )

@@ -57,10 +57,10 @@ def test_every_address_of_every_page_lies_below_the_prefix(behind: Any) -> None:
         path = ahead.pop()
         answer = behind.get(path)
         assert answer.status_code in (200, 302, 303, 405), (path, answer.status_code)
-        found = [answer.location] if answer.location else []
+        addresses = [answer.location] if answer.location else []
         if answer.mimetype == "text/html":
-            found += LINKS.findall(answer.text)
-        for address in found:
+            addresses += LINKS.findall(answer.text)
+        for address in addresses:
             assert address.startswith(f"{PREFIX}/"), (path, address)
             kind = re.sub(r"\?.*|#.*|[^/]*:[^/]*", "", address.replace("&amp;", "&"))
             if kind not in seen and "sign-out" not in kind and len(seen) < 40:

@@ -33,11 +33,11 @@ def test_a_members_file_names_the_provider(members: Path, tmp_path: Path) -> Non
     secret = tmp_path / "secret"
     secret.touch(0o600)
     secret.write_text("s3cret\n")
-    found = provider_of(members, secret)
-    assert (found.issuer, found.client_id) == ("https://idp.example.org/realm", "portal")
-    assert (found.user_claim, found.user_domain) == ("uid", "a.org")
-    assert (found.ca_file, found.secret) == (tmp_path / "ca.pem", "s3cret")
-    assert found.host == "idp.example.org"
+    provider = provider_of(members, secret)
+    assert (provider.issuer, provider.client_id) == ("https://idp.example.org/realm", "portal")
+    assert (provider.user_claim, provider.user_domain) == ("uid", "a.org")
+    assert (provider.ca_file, provider.secret) == (tmp_path / "ca.pem", "s3cret")
+    assert provider.host == "idp.example.org"
     secret.chmod(0o644)
     with pytest.raises(StartError, match="can be read by others"):
         provider_of(members, secret)

@@ -48,8 +48,8 @@ def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
 
 def test_a_kind_nobody_describes_comes_last_and_keeps_its_name() -> None:
     stated = (_at("user", required("aaa", 1, "x")), _at("user", _write(1)))
-    found = explain(Effective(subject=Subject(user="alice"), requirements=stated), WORDS)
-    assert [(one.name, one.kind is None) for one in found] == [("current-write-rate", False), ("aaa", True)]
+    lines = explain(Effective(subject=Subject(user="alice"), requirements=stated), WORDS)
+    assert [(one.name, one.kind is None) for one in lines] == [("current-write-rate", False), ("aaa", True)]
 
 
 def test_the_page_names_every_level_and_links_those_one_may_see(alice, site) -> None:

@@ -67,28 +67,28 @@ def many(make_element, count: int = 1000) -> list:
 
 
 def build_map(site, asked: Question) -> Map:
-    found = site.element_groups(asked.chosen(), by=asked.by or None, measure=asked.show, limit=MAX_TILES)
-    if wants_bundles(found):
-        return map_of_groups(found, asked)
+    groups = site.element_groups(asked.chosen(), by=asked.by or None, measure=asked.show, limit=MAX_TILES)
+    if wants_bundles(groups):
+        return map_of_groups(groups, asked)
     first = (asked.page - 1) * MAX_TILES
     return map_of_elements(
-        found, site.elements(asked.chosen(), offset=first, limit=MAX_TILES).elements, asked
+        groups, site.elements(asked.chosen(), offset=first, limit=MAX_TILES).elements, asked
     )
 
 
 def test_elements_are_grouped_as_asked_and_by_what_they_have(site, make_element) -> None:
     site.places = many(make_element, 20)
-    found = build_map(site, Question(by="tier"))
-    assert (found.choices, found.by) == (("tier", "server"), "tier")
-    assert [(group.value, len(group.tiles)) for group in found.groups] == [("disk", 14), ("flash", 6)]
+    drawn = build_map(site, Question(by="tier"))
+    assert (drawn.choices, drawn.by) == (("tier", "server"), "tier")
+    assert [(group.value, len(group.tiles)) for group in drawn.groups] == [("disk", 14), ("flash", 6)]
     assert build_map(site, Question(by="pool")).by == ""
 
 
 def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site, make_element) -> None:
     site.places = many(make_element)
-    found = build_map(site, Question())
-    assert (found.by, found.shown, found.total, found.pages) == ("server", 1000, 1000, 1)
-    bundle = found.groups[0].bundles[0]
+    drawn = build_map(site, Question())
+    assert (drawn.by, drawn.shown, drawn.total, drawn.pages) == ("server", 1000, 1000, 1)
+    bundle = drawn.groups[0].bundles[0]
     assert (bundle.title, bundle.total, bundle.usable, bundle.number) == (
         "server oss0",
         100,
@@ -111,8 +111,8 @@ def test_a_group_of_which_nothing_is_known_has_no_colour(site, make_element) -> 
 
 def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_element) -> None:
     site.places = [one.but(server="", tier="") for one in many(make_element)]
-    found = build_map(site, Question(page=3))
-    assert (found.by, found.shown, found.pages) == ("", 1000 - 2 * MAX_TILES, 3)
+    drawn = build_map(site, Question(page=3))
+    assert (drawn.by, drawn.shown, drawn.pages) == ("", 1000 - 2 * MAX_TILES, 3)
     text = alice.get("/storage?page=2").text
     assert f"Page 2 of 3: {MAX_TILES} of 1\u202f000 elements" in text
     assert 'href="/storage?page=3"' in text

@@ -35,8 +35,8 @@ def library_of(ses_run: Path) -> str:
 
 
 def test_library_is_the_only_thing_added(ses_run: Path) -> None:
-    found = variables(ses_run, HOME="/nowhere")
-    assert found == {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LD_PRELOAD": library_of(ses_run)}
+    given = variables(ses_run, HOME="/nowhere")
+    assert given == {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LD_PRELOAD": library_of(ses_run)}
 
 
 @pytest.mark.parametrize("there", ["libm.so.6", "libm.so.6:libdl.so.2", "libm.so.6 libdl.so.2"])
@@ -96,9 +96,9 @@ def test_options_set_what_the_library_reads(
 
 
 def test_disabled_program_runs_as_if_without(ses_run: Path) -> None:
-    found = variables(ses_run, "--disable")
-    assert "LD_PRELOAD" not in found
-    assert found["SES_DISABLE"] == "1"
+    given = variables(ses_run, "--disable")
+    assert "LD_PRELOAD" not in given
+    assert given["SES_DISABLE"] == "1"
 
 
 def test_arguments_of_the_program_are_not_options_of_ses_run(ses_run: Path) -> None:

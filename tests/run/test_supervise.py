@@ -39,11 +39,11 @@ def supervise(
 
 def held_by(pid: int) -> set[str]:
     """What a process has open; it may still be loading its libraries, and close one meanwhile."""
-    found = set()
+    seen = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):
-            found.add(str(link.readlink()))
-    return found
+            seen.add(str(link.readlink()))
+    return seen
 
 
 def made(directory: Path, known: int = 0) -> int:
@@ -115,12 +115,12 @@ def test_application_is_named_as_for_the_library(union: Union, ses_run: Path) ->
 def tree(directory: Path) -> list[tuple[str, int, int, int]]:
     """Every name with its mode and owners; mergerfs forgets the set-group-ID bit of directories it copies
     to another branch, for whoever creates a file there."""
-    found = []
+    seen = []
     for path in directory.rglob("*"):
         status = path.lstat()
         mode = status.st_mode & ~stat.S_ISGID if path.is_dir() else status.st_mode
-        found.append((str(path.relative_to(directory)), mode, status.st_uid, status.st_gid))
-    return sorted(found)
+        seen.append((str(path.relative_to(directory)), mode, status.st_uid, status.st_gid))
+    return sorted(seen)
 
 
 @pytest.mark.parametrize("way", ["static", "musl-static"])

@@ -43,12 +43,12 @@ Door = int | str
 
 def family(pid: int) -> list[int]:
     """Return the processes below one."""
-    found = []
+    below = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             for child in (task / "children").read_text("utf-8").split():
-                found += [int(child), *family(int(child))]
-    return found
+                below += [int(child), *family(int(child))]
+    return below
 
 
 def doors(pids: Iterable[int]) -> list[Door]:

@@ -153,9 +153,9 @@ def test_tokens_of_many_nodes_are_written_for_their_owner_alone(tmp_path: Path) 
     tokens, folder = tmp_path / "tokens.toml", tmp_path / "out"
     command = ["token", "nodes", f"--tokens={tokens}", f"--directory={folder}"]
     assert CliRunner().invoke(main, [*command, "n1", "n2"]).exit_code == 0
-    found = {path.name: path for path in folder.iterdir()}
-    assert set(found) == {"n1.token", "n2.token"}
-    for one in found.values():
+    files = {path.name: path for path in folder.iterdir()}
+    assert set(files) == {"n1.token", "n2.token"}
+    for one in files.values():
         assert one.stat().st_mode & 0o777 == 0o600
         assert one.read_text("utf-8").strip() not in tokens.read_text("utf-8")
     assert folder.stat().st_mode & 0o777 == 0o700

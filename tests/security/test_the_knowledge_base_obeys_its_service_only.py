@@ -53,10 +53,10 @@ def test_another_user_can_neither_read_nor_change_it_nor_have_it_ask_others(
         for path in [open_folder, *open_folder.rglob("*")]:
             with suppress(FileNotFoundError):  # the store removes what it needs no more
                 path.chmod(0o777)
-    found = doors(family(service.process.pid))
-    assert found, "the store listens somewhere"
+    listening = doors(family(service.process.pid))
+    assert listening, "the store listens somewhere"
     tried = attempts(web)
-    for door in found:
+    for door in listening:
         answers = dict(zip(tried, knock(stranger, door, list(tried.values())), strict=True))
         done = {what: answer for what, answer in answers.items() if answer[0] != 0}
         assert not done, f"user {stranger} at {door}: {done}"

@@ -77,16 +77,16 @@ def test_what_passed_a_proxy_is_not_believed_at_the_socket() -> None:
 
 def test_a_user_acts_for_nobody_else_at_the_socket() -> None:
     name = pwd.getpwuid(65534).pw_name
-    found = Authenticator(None, trust_loopback=False).principal(
+    principal = Authenticator(None, trust_loopback=False).principal(
         {"X-Acting-User": "bob"}.get, "x", "uid:65534"
     )
-    assert (found.role, found.user) == (Role.USER, name)
+    assert (principal.role, principal.user) == (Role.USER, name)
 
 
 def test_the_portals_user_acts_for_people_at_the_socket_and_is_no_administrator() -> None:
     asked = Authenticator(None, trust_loopback=False, portal_uid=65534)
-    found = asked.principal({"X-Acting-User": "bob"}.get, "x", "uid:65534")
-    assert (found.role, found.user) == (Role.PORTAL, "bob")
+    principal = asked.principal({"X-Acting-User": "bob"}.get, "x", "uid:65534")
+    assert (principal.role, principal.user) == (Role.PORTAL, "bob")
     with pytest.raises(UnauthenticatedProblem):
         asked.principal({"X-Forwarded-For": "192.0.2.7"}.get, "x", "uid:65534")
 

@@ -44,8 +44,8 @@ class FakeIssuer:
     def public(self) -> dict[str, Any]:
         """The key it signs with, as it tells it."""
         kind = jwt.algorithms.RSAAlgorithm if self.name == "first" else jwt.algorithms.ECAlgorithm
-        found: dict[str, Any] = json.loads(kind.to_jwk(self.private.public_key()))
-        return {**found, "kid": self.name, "use": "sig"}
+        jwk: dict[str, Any] = json.loads(kind.to_jwk(self.private.public_key()))
+        return {**jwk, "kid": self.name, "use": "sig"}
 
     def token(self, user: str = "alice", *, headers: dict[str, Any] | None = None, **claims: Any) -> str:
         """A token that is good for an hour, with claims of its own; ``None`` leaves one out."""

@@ -227,9 +227,9 @@ def test_the_file_holds_digests_only_and_nobody_else_may_read_it(tmp_path: Path)
     assert token not in text
     assert hashlib.sha256(token.encode()).hexdigest() in text
     assert path.stat().st_mode & 0o777 == 0o600
-    found = TokenFile(path).find(token)
-    assert found is not None
-    assert (found.name, found.role, found.user) == ("laptop", Role.USER, "alice")
+    holder = TokenFile(path).find(token)
+    assert holder is not None
+    assert (holder.name, holder.role, holder.user) == ("laptop", Role.USER, "alice")
 
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:

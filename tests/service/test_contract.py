@@ -69,9 +69,9 @@ def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any
             [reference for value in node for reference in references(value)] if isinstance(node, list) else []
         )
 
-    found = set(references(document))
-    assert len(found) > 20
-    for reference in found:
+    referenced = set(references(document))
+    assert len(referenced) > 20
+    for reference in referenced:
         node: Any = document
         for part in reference.removeprefix("#/").split("/"):
             node = node[part]

@@ -276,18 +276,18 @@ def test_what_can_be_read_is_put_back_and_what_was_lost_is_said(
     damage(file)
     content = file.read_bytes()
     said = repair(tmp_path)
-    found = stored(file)
-    assert found.items() <= dict.fromkeys(PLACED, "ended").items()
-    assert len(found) == readable
+    rows = stored(file)
+    assert rows.items() <= dict.fromkeys(PLACED, "ended").items()
+    assert len(rows) == readable
     lost = next(line for line in said.splitlines() if "placements:" in line)
-    assert f"{len(found)} read, {len(found)} put back" in lost
-    assert "or more lost" in lost or f"{FILES - len(found)} lost" in lost
+    assert f"{len(rows)} read, {len(rows)} put back" in lost
+    assert "or more lost" in lost or f"{FILES - len(rows)} lost" in lost
     assert damaged_files(file) == []
     (kept,) = tmp_path.glob("ledger.db-repaired-*")
     assert kept.read_bytes() == content
     assert str(kept) in said
     database = Database(sqlite_url(file))
-    explained = [one for one in found if store_of(database).explanation(one).requirements]
+    explained = [one for one in rows if store_of(database).explanation(one).requirements]
     history = FileHistory(database)
     files = {one.placement_id for one in history.page(Wanted(user="alice"), FILES).files}
     detailed = [one for one in files if (known := history.detail(one)) and known[1].file_verdict is not None]
@@ -312,9 +312,9 @@ def test_what_the_ledger_knows_by_now_stays_as_it_is(tmp_path: Path) -> None:
     database.close()
     assert f"{FILES} read, {FILES - 1} put back, 0 lost" in repair(tmp_path)
     assert not repair_nothing_yet.exists()
-    found = stored(file)
-    assert found.pop(known) == "open"
-    assert set(found.values()) == {"ended"}
+    rows = stored(file)
+    assert rows.pop(known) == "open"
+    assert set(rows.values()) == {"ended"}
 
 
 def test_at_three_in_the_morning(tmp_path: Path) -> None:

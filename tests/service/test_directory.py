@@ -176,8 +176,8 @@ def test_encryption_is_checked(tmp_path: Path) -> None:
     server = DirectoryServer(tmp_path / "ldap", ldif(), (certificate, key))
     try:
         rule = by_cn("materials")
-        found = asked(server, rule, start_tls=True, ca_file=certificate)
-        assert found == [frozenset({"alice", "bob"})]
+        homes = asked(server, rule, start_tls=True, ca_file=certificate)
+        assert homes == [frozenset({"alice", "bob"})]
         with pytest.raises(DirectoryError, match="certificate"):
             asked(server, rule, start_tls=True)
     finally:

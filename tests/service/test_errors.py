@@ -95,12 +95,12 @@ def test_what_no_store_keeps_is_the_callers_fault(service: Service) -> None:
     fault = InvalidDescriptionError("requirements of a user", ["'a\\x00' has characters no store keeps"])
     service.knowledge.broken = fault
     answer = service.client.put("/v1/requirements/user/a", json={"requirements": []})
-    found = problem(answer, 422, "invalid-request")
-    assert found["errors"] == [{"location": "json.requirements", "message": fault.messages[0]}]
+    body = problem(answer, 422, "invalid-request")
+    assert body["errors"] == [{"location": "json.requirements", "message": fault.messages[0]}]
 
 
 def test_a_description_of_the_services_own_is_its_own_fault() -> None:
-    found = problem_of(InvalidDescriptionError("site.ttl", ["element b1 has no target"]))
-    assert (found.status, found.slug) == (500, "invalid-description")
-    assert "site.ttl: element b1 has no target" in found.detail
-    assert "Retry-After" not in found.headers, "trying again does not mend it"
+    body = problem_of(InvalidDescriptionError("site.ttl", ["element b1 has no target"]))
+    assert (body.status, body.slug) == (500, "invalid-description")
+    assert "site.ttl: element b1 has no target" in body.detail
+    assert "Retry-After" not in body.headers, "trying again does not mend it"

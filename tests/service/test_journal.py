@@ -76,8 +76,8 @@ class Stored:
 
     def open(self, count: int = 1, **more: Any) -> list[str]:
         """Announce files that programs placed; return their ids."""
-        found: list[str] = self.service.open(count, **more)
-        return found
+        ids: list[str] = self.service.open(count, **more)
+        return ids
 
     def announce(self, **said: Any) -> Any:
         """Announce, and wait until it is stored if the database answers."""

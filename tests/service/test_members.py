@@ -92,9 +92,9 @@ def test_the_first_group_of_the_file_counts(tmp_path: Path, clock: Any) -> None:
     assert homes(one) == {}
     assert one.step() == 300.0
     assert homes(one) == {"alice": "materials", "bob": "materials", "carol": "physics"}
-    found = one.home("carol")
-    assert found is not None
-    assert found.source == "LDAP group cn=phys,ou=groups"
+    home = one.home("carol")
+    assert home is not None
+    assert home.source == "LDAP group cn=phys,ou=groups"
 
 
 def test_what_was_read_is_used_while_the_directory_is_away_and_after_a_restart(

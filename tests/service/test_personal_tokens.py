@@ -170,20 +170,20 @@ def test_nobody_is_kept_waiting_while_tokens_are_written(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = people.token()
-    kept, found = people.service.runtime.personal_tokens, []
-    monkeypatch.setattr("os.fsync", lambda _: found.append((kept.find(token), kept.ended(token))))
+    kept, holders = people.service.runtime.personal_tokens, []
+    monkeypatch.setattr("os.fsync", lambda _: holders.append((kept.find(token), kept.ended(token))))
     people.token(name="more")
-    assert [(one.name, ended) for one, ended in found] == [("laptop", None)]
+    assert [(one.name, ended) for one, ended in holders] == [("laptop", None)]
     assert kept.find(token) is not None
-    assert len(found) == 1, "who shows a token writes nothing"
+    assert len(holders) == 1, "who shows a token writes nothing"
 
 
 def test_tokens_outlive_the_service(people: People) -> None:
     token = people.token()
     again = PersonalTokens(people.kept, lambda: people.clock.time)
-    found = again.find(token)
-    assert found is not None
-    assert (found.user, found.name) == ("alice", "laptop")
+    holder = again.find(token)
+    assert holder is not None
+    assert (holder.user, holder.name) == ("alice", "laptop")
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"tokens": [{"user": "a"}]}', '{"tokens": 1}', "\0"])

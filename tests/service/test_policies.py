@@ -23,9 +23,9 @@ def test_every_field_is_a_setting_that_says_what_it_is_for() -> None:
 
 
 def test_what_a_file_names_is_set_and_the_rest_keeps_its_default() -> None:
-    found = policies_of({"scarce_tiers": ["nvme"], "max_data_age": 30, "overrule_stripe_hints": True})
-    assert found == Policies(scarce_tiers=frozenset({"nvme"}), max_data_age=30.0, overrule_stripe_hints=True)
-    assert described(found) == (
+    given = policies_of({"scarce_tiers": ["nvme"], "max_data_age": 30, "overrule_stripe_hints": True})
+    assert given == Policies(scarce_tiers=frozenset({"nvme"}), max_data_age=30.0, overrule_stripe_hints=True)
+    assert described(given) == (
         "max_data_age 30 (default 10), scarce_tiers nvme (default none), "
         "overrule_stripe_hints true (default false)"
     )

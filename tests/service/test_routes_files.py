@@ -64,8 +64,8 @@ class Story:
     def page(self, **asked: Any) -> dict[str, Any]:
         answer = self.service.get("/v1/files", query_string=asked)
         assert answer.status_code == 200, answer.get_json()
-        found: dict[str, Any] = answer.get_json()
-        return found
+        body: dict[str, Any] = answer.get_json()
+        return body
 
     def _say(self, said: dict[str, Any]) -> None:
         answer = self.service.post("/v1/nodes/n1/announcements", said)

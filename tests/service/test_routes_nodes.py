@@ -134,10 +134,10 @@ def test_what_a_node_excludes_is_kept_until_it_says_otherwise(service: Any) -> N
 
 
 def test_people_read_of_exclusions_of_their_own_files_alone() -> None:
-    found = [("n1", Exclusion("union/b2", "no space", user)) for user in ("alice", "bob", None)]
+    exclusions = [("n1", Exclusion("union/b2", "no space", user)) for user in ("alice", "bob", None)]
 
     def read(role: Role, user: str | None) -> list[str | None]:
-        return [one["user"] for one in excluded(found, Principal("x", role, user))]
+        return [one["user"] for one in excluded(exclusions, Principal("x", role, user))]
 
     assert read(Role.USER, "bob") == read(Role.PORTAL, "bob") == ["bob", None]
     assert read(Role.ADMIN, "root") == ["alice", "bob", None]
@@ -217,13 +217,13 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
     with_nodes(service, NodeClass("thin", "n[1-3]", names, frozenset({"union"}), 100e6, holds={"union/b1"}))
     service.open(1, node="n1")
     hard = {"kind": "write", "minimum": 60, "unit": "MB/s", "strictness": "hard"}
-    found = select(service, requirements=[hard], exclude="n3")
-    (first,) = found["candidates"]
+    selection = select(service, requirements=[hard], exclude="n3")
+    (first,) = selection["candidates"]
     assert (first["node"], first["node_class"], first["limited_by"]) == ("n2", "thin", "element")
     assert (first["available"]["write_mb_s"], first["distance"], first["open_files"]) == (100, 0, 0)
-    answer = {one["nodes"]: (one["reason"], one["count"]) for one in found["refused"]}
+    answer = {one["nodes"]: (one["reason"], one["count"]) for one in selection["refused"]}
     assert answer == {"n3": ("excluded", 1), "n1": ("hard-requirement", 1)}
-    assert found["total"] == 3
+    assert selection["total"] == 3
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["nodes"], listed["count"], listed["heard"], listed["open_files"]) == ("n[1-3]", 3, 1, 1)
     assert (listed["storage_systems"], listed["link_mb_s"], listed["uplink"]) == (["union"], 100, None)
@@ -233,8 +233,8 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
 def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describes(service: Any) -> None:
     with_nodes(service, NodeClass("thin", "n[1-2]", ("n1", "n2"), frozenset({"union"}), 100e6))
     service.open(1, node="n1.example.org")
-    found = select(service)
-    assert [(candidate["node"], candidate["open_files"]) for candidate in found["candidates"]] == [
+    selection = select(service)
+    assert [(candidate["node"], candidate["open_files"]) for candidate in selection["candidates"]] == [
         ("n2", 0),
         ("n1", 1),
     ]
@@ -244,9 +244,9 @@ def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describ
 
 def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(service: Any) -> None:
     say(service, tables=[{"system": "union"}])
-    found = select(service)
-    assert [candidate["node"] for candidate in found["candidates"]] == ["n1"]
-    assert found["candidates"][0]["node_class"] is None
+    selection = select(service)
+    assert [candidate["node"] for candidate in selection["candidates"]] == ["n1"]
+    assert selection["candidates"][0]["node_class"] is None
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["node_class"], listed["nodes"], listed["storage_systems"]) == (None, "n1", ["union"])
 

@@ -44,8 +44,8 @@ class Watched:
         return list(np.flatnonzero(self.rows.changed > since))
 
     def __getitem__(self, name: str) -> list[float]:
-        found: list[float] = self.rows.elements[name].tolist()
-        return found
+        values: list[float] = self.rows.elements[name].tolist()
+        return values
 
 
 def test_streams_on_a_server_count_where_the_site_states_its_link(site: Any) -> None:

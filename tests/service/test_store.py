@@ -101,8 +101,8 @@ def written(*placements: Placement) -> list[tuple[str, Placement | None]]:
 
 def count(store: RecordStore, table: str) -> int:
     with store.database.transaction(reading=True) as connection:
-        found: int = connection.exec_driver_sql(f"select count(*) from {table}").scalar_one()
-    return found
+        rows: int = connection.exec_driver_sql(f"select count(*) from {table}").scalar_one()
+    return rows
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> None:
@@ -174,8 +174,8 @@ def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store
         one.replaced(requirements=(), candidates=(), refused=()) for one in batch
     )
     for one in batch:
-        found = again.explanation(one.placement_id)
-        assert (found.requirements, found.candidates, found.refused) == (
+        explanation = again.explanation(one.placement_id)
+        assert (explanation.requirements, explanation.candidates, explanation.refused) == (
             first.requirements,
             first.candidates,
             first.refused,
@@ -371,9 +371,9 @@ def once_closed(ask: Callable[[], Answer]) -> Answer:
             return ask()
         return None
 
-    found = wait_until(answer, "the session has ended")
-    assert found is not None
-    return found
+    ended = wait_until(answer, "the session has ended")
+    assert ended is not None
+    return ended
 
 
 def ids_of(placements: Iterable[Placement]) -> set[int]:

@@ -35,9 +35,9 @@ def test_a_member_counts_once_with_the_strictest_that_holds_now() -> None:
         (Level.USER, "eve", [Requirement(WRITE, 500 * MB)]),
         (Level.VO, "m", [Requirement(WRITE, 400 * MB)]),
     )
-    found = stated("m", HOMES, known, now=10.0)
-    assert list(found) == ["alice"]
-    assert {one.kind: one.bound for one in found["alice"]} == {WRITE: 30 * MB, LATENCY: 0.002}
+    suggested = stated("m", HOMES, known, now=10.0)
+    assert list(suggested) == ["alice"]
+    assert {one.kind: one.bound for one in suggested["alice"]} == {WRITE: 30 * MB, LATENCY: 0.002}
 
 
 def test_the_middle_of_the_members_is_proposed_and_never_as_hard() -> None:

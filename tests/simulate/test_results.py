@@ -151,11 +151,11 @@ def test_a_term_that_is_switched_off_is_missed() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_scenario_plays_to_its_end(scenario: str) -> None:
-    found = on_hard(hard.Run(scenario, "roundrobin", 1, files=300))
-    assert found.mean > 0.999
-    assert found.p95 <= found.p99
+    outcomes = on_hard(hard.Run(scenario, "roundrobin", 1, files=300))
+    assert outcomes.mean > 0.999
+    assert outcomes.p95 <= outcomes.p99
     one = SCENARIOS[scenario]
-    assert (found.last >= 0.999) == (one.burst > 1 or one.rush > 0 or bool(one.workflow))
+    assert (outcomes.last >= 0.999) == (one.burst > 1 or one.rush > 0 or bool(one.workflow))
 
 
 def test_ranking_by_observed_throughput_loses() -> None:
@@ -280,8 +280,8 @@ def test_without_the_simulator_the_command_says_what_to_install(monkeypatch: pyt
 
 
 def test_intervals_are_students() -> None:
-    found = interval([1.0, 2.0, 3.0])
-    assert (found.mean, found.high) == pytest.approx((2.0, 2.0 + 4.303 / math.sqrt(3)))
+    bounds = interval([1.0, 2.0, 3.0])
+    assert (bounds.mean, bounds.high) == pytest.approx((2.0, 2.0 + 4.303 / math.sqrt(3)))
     assert t95(19) == 2.093
     assert t95(120) == pytest.approx(1.980, abs=1e-3)
     assert percentile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.0

@@ -14,8 +14,8 @@ CLASSES = [
 
 def test_nodes_with_the_same_features_behind_the_same_switch_are_a_class(cluster: Cluster) -> None:
     answer = json.loads(cluster.output("ses", "discover", "--slurm", "--json"))
-    found = [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in answer["node_classes"]]
-    assert (answer["cluster"], found) == ("tests", CLASSES)
+    rows = [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in answer["node_classes"]]
+    assert (answer["cluster"], rows) == ("tests", CLASSES)
 
 
 def test_what_is_discovered_can_be_imported_and_again(cluster: Cluster) -> None:

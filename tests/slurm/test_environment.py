@@ -17,8 +17,8 @@ def shown(text: str) -> list[tuple[str, str, str]]:
 
 def test_need_and_library_reach_every_rank(cluster: Cluster) -> None:
     two = ("srun", "-N4", "--ntasks-per-node=2", f"--storage={NEED}", "sh", "-c", SHOW)
-    found = shown(cluster.output(*two))
-    assert sorted(found) == sorted(
+    variables = shown(cluster.output(*two))
+    assert sorted(variables) == sorted(
         [(node, f"{NEED} 0", str(cluster.library)) for node in NODES for _ in range(2)]
     )
 
@@ -45,9 +45,9 @@ def test_need_of_a_batch_job_holds_for_its_script_and_steps(cluster: Cluster) ->
         f"--storage={NEED}",
         f"--wrap={script}",
     )
-    found = shown(out.read_text())
-    assert [need for _, need, _ in found] == [f"{NEED} 0"] * 3 + [f"{NEED} 1", f"{SOFT} 0"]
-    assert {list_ for _, _, list_ in found} == {str(cluster.library)}
+    variables = shown(out.read_text())
+    assert [need for _, need, _ in variables] == [f"{NEED} 0"] * 3 + [f"{NEED} 1", f"{SOFT} 0"]
+    assert {list_ for _, _, list_ in variables} == {str(cluster.library)}
 
 
 def test_need_holds_without_the_environment_of_who_submits(cluster: Cluster) -> None:

@@ -68,10 +68,10 @@ def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster,
     claim = ("srun", "-n1", "--nodelist=n1", f"--storage={NEED}", "env", f"SLURM_JOB_ID={job}")
     (directory / "go").touch()
     cluster.output(*claim, "sh", "-c", WRITE, str(directory), user="daemon")
-    found = wait_until(
+    files = wait_until(
         lambda: cluster.client().files({"path": str(directory)}).files, "its file is known", SECONDS
     )
-    assert [one.job for one in found] == [None]
+    assert [one.job for one in files] == [None]
     cluster.output("scancel", job)
 
 

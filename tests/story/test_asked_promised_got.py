@@ -65,16 +65,16 @@ def file(site: Site, path: str) -> dict[str, Any]:
 
     def judged() -> dict[str, Any]:
         told = ran(command, env=environment)
-        found: list[dict[str, Any]] = json.loads(told.stdout)["files"]
-        return found[0] if found and found[0]["state"] == "ended" else {}
+        files: list[dict[str, Any]] = json.loads(told.stdout)["files"]
+        return files[0] if files and files[0]["state"] == "ended" else {}
 
     return wait_until(judged, f"{path} has ended", 2 * PATIENCE, every=0.2)
 
 
 def streams(site: Site, element: str) -> int:
     """Return what the ledger counts on an element."""
-    found = site.chain.client().elements().elements
-    return next(one.open_placements for one in found if one.id == element)
+    elements = site.chain.client().elements().elements
+    return next(one.open_placements for one in elements if one.id == element)
 
 
 def require(site: Site, *texts: str) -> None:

@@ -67,6 +67,6 @@ def test_what_is_declared_is_what_the_headers_say(tmp_path: Path) -> None:
 
 
 def test_numbers_are_those_of_the_header() -> None:
-    found = dict(re.findall(r"SES_OFFLOAD_(\w+) = (\d+)", HEADERS))
+    numbers = dict(re.findall(r"SES_OFFLOAD_(\w+) = (\d+)", HEADERS))
     fallbacks = {f"FALLBACK_{one.name}": str(one.value) for one in Fallback}
-    assert found == {one.name: str(one.value) for one in Status} | fallbacks
+    assert numbers == {one.name: str(one.value) for one in Status} | fallbacks

@@ -51,11 +51,11 @@ def test_no_read_is_torn_while_writers_are_killed_and_replaced(
         started.append(subprocess.Popen([built / "table-probe", table, "4"]))
         wait_until(lambda: ready(table) and sampled(table)[0] > 100, "the writer writes every record")
         with table.open("rb") as file:
-            found = [read_record(file.fileno(), number % 4) for number in range(1000)]
+            records = [read_record(file.fileno(), number % 4) for number in range(1000)]
             started[-1].kill()
             started[-1].wait()
-            found += [read_record(file.fileno(), number) for number in range(4)]
-        whole = [record[1] for record in found if record]
+            records += [read_record(file.fileno(), number) for number in range(4)]
+        whole = [record[1] for record in records if record]
         assert len(whole) > 100, "a record whose writer waits for a processor is given up"
         for words in whole:
             assert words == tuple(words[0] * factor for factor in (1, 3, 5, 7, 11, 13, 17, 19, 23, 29))
@@ -116,16 +116,16 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
 
     def record(place: int) -> tuple[str, Counters]:
         """Name and counters; never of two samples, whatever the writer is at."""
-        found: list[tuple[str, Counters] | None] = []
+        records: list[tuple[str, Counters] | None] = []
 
         def is_whole() -> bool:
             with table.open("rb") as file:
-                found.append(read_record(file.fileno(), place))
-            return found[-1] is not None
+                records.append(read_record(file.fileno(), place))
+            return records[-1] is not None
 
         wait_until(is_whole, f"record {place} is whole")
-        assert found[-1]
-        return found[-1]
+        assert records[-1]
+        return records[-1]
 
     def counters(file: Path) -> list[int]:
         """Of a stat file; empty when the device is gone."""

@@ -121,12 +121,12 @@ def test_space_of_what_is_mounted_comes_from_the_table(stat: Path, watched: Call
     source = collector.open(target(watched("--always", f"{stat}=/dev/shm")))
     read = lambda: collector.reading(collector.parse(source.read().body), on(str(stat)))  # noqa: E731
     wait_until(lambda: read().size_bytes is not None, "the space is known")
-    found, space = read(), os.statvfs("/dev/shm")
-    assert found.size_bytes == space.f_blocks * space.f_frsize
-    assert found.free_bytes is not None
-    assert 0 <= found.free_bytes <= found.size_bytes
-    assert not found.read_only
-    assert (found.read_bytes, found.written_bytes) == (16 * 512, 24 * 512)
+    seen, space = read(), os.statvfs("/dev/shm")
+    assert seen.size_bytes == space.f_blocks * space.f_frsize
+    assert seen.free_bytes is not None
+    assert 0 <= seen.free_bytes <= seen.size_bytes
+    assert not seen.read_only
+    assert (seen.read_bytes, seen.written_bytes) == (16 * 512, 24 * 512)
     source.close()
 
 

@@ -141,13 +141,13 @@ def test_of_processes_that_make_a_region_at_once_one_does_and_all_have_it(name: 
     started = [fork.Process(target=make_each) for _ in range(processes)]
     for one in started:
         one.start()
-    found = [counted.get(timeout=120) for _ in range(processes * rounds)]
+    counts = [counted.get(timeout=120) for _ in range(processes * rounds)]
     for one in started:
         one.join(60)
     for number in range(rounds):
         Region.remove(f"{name}-{number}")
-        assert sum(made for of, made, _ in found if of == number) == 1
-        assert {count for of, _, count in found if of == number} == {str(processes).encode()}
+        assert sum(made for of, made, _ in counts if of == number) == 1
+        assert {count for of, _, count in counts if of == number} == {str(processes).encode()}
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "a/b/c", "a" * 64, "no-such-user:a", ":a", "0:", "ä"])

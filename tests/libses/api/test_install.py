@@ -55,7 +55,7 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
     program = tmp_path / "program"
     libdir = pkg_config(prefix, "--variable=libdir")[0]
     assert Path(libdir).resolve().is_relative_to(prefix)
-    found = pkg_config(prefix, "--cflags", "--libs")
+    flags = pkg_config(prefix, "--cflags", "--libs")
     run(
         [
             *compiler,
@@ -65,7 +65,7 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
             STRANGER / source,
             "-o",
             program,
-            *found,
+            *flags,
             f"-Wl,-rpath,{libdir}",
         ]
     )
