@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,22 @@ def stored(serve: Any, tmp_path: Path) -> Iterator[Stored]:
     made.store.away = None
     made.journal.stop()
     database.close()
+
+
+@pytest.fixture
+def restart(serve: Any, stored: Stored) -> Iterator[Callable[..., Stored]]:
+    """Begin again with what the database holds, which may be away for a while."""
+    with ExitStack() as ends:
+
+        def restart(away: str | None = None) -> Stored:
+            stored.journal.stop()
+            again = Stored(serve, stored.store.database)
+            again.store.away = away
+            again.journal.start()
+            ends.callback(again.journal.stop)
+            return again
+
+        yield restart
 
 
 def opened(placement_id: str, number: int = 1) -> dict[str, Any]:
@@ -311,47 +328,37 @@ def test_a_failure_is_logged_once(stored: Stored, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
-    serve: Any, tmp_path: Path, stored: Stored
+    restart: Any, stored: Stored
 ) -> None:
     (before,) = stored.open()
     stored.announce(opened=[opened(before)])
-    stored.journal.stop()
-    again = Stored(serve, stored.store.database)
-    again.store.away = "starting"
-    again.journal.start()
+    again = restart(away="starting")
     (later,) = again.open()
     assert not again.journal.status.ok
     again.store.away = None
     wait_until(lambda: again.journal.status.ok)
     assert again.in_database() == {before: "open", later: "open"}
     assert again.state.placement(before).state == "open"
-    again.journal.stop()
 
 
-def test_an_explanation_is_there_after_a_restart(serve: Any, stored: Stored) -> None:
+def test_an_explanation_is_there_after_a_restart(restart: Any, stored: Stored) -> None:
     (one,) = new_ids(1)
     file = file_opened(one, decision={"id": 4})
     stored.announce(opened=[file], decisions=[decision(4, "union/b1", "union/b0")])
     before = stored.service.get(f"/v1/placements/{one}").get_json()
     assert len(before["candidates"]) == 2
     assert before["refused"]
-    stored.journal.stop()
-    again = Stored(serve, stored.store.database)
-    again.journal.start()
+    again = restart()
     after = again.service.get(f"/v1/placements/{one}").get_json()
     assert after == before
-    again.journal.stop()
 
 
 def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_open(
-    serve: Any, clock: Any, stored: Stored
+    restart: Any, clock: Any, stored: Stored
 ) -> None:
     known, missed = stored.open(2)
     stored.announce(opened=[opened(known, 1), opened(missed, 2)])
-    stored.journal.stop()
-    again = Stored(serve, stored.store.database)
-    again.store.away = "starting"
-    again.journal.start()
+    again = restart(away="starting")
     restore = {"element": "union/b0", "placed_at": clock.time}
     told = again.announce(
         opened=[{**opened(known, 1), "restore": restore}], ended=[closed(missed, 7)], complete=True
@@ -366,7 +373,6 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
         assert again.announce()["open"] is None, "once"
     assert again.state.placement(missed).end_reason == "expired"
     assert again.state.placement(known).state == "open"
-    again.journal.stop()
 
 
 def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_less(
@@ -400,15 +406,14 @@ def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_le
     database.close()
 
 
-def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(serve: Any, clock: Any, stored: Stored) -> None:
+def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
+    restart: Any, clock: Any, stored: Stored
+) -> None:
     (one,) = stored.open()
     stored.announce(opened=[opened(one)])
-    stored.journal.stop()
-    again = Stored(serve, stored.store.database)
-    again.journal.start()
+    again = restart()
     clock.time += RESTORED_LEASE + 1
     assert [held["placement_id"] for held in again.announce()["open"]] == [one]
-    again.journal.stop()
 
 
 def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock: Any) -> None:
@@ -430,12 +435,10 @@ def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
 
 
 def test_an_explanation_is_read_aside_of_the_event_loop(
-    serve: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
+    restart: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (one,) = stored.open()
-    stored.journal.stop()
-    again = Stored(serve, stored.store.database)
-    again.journal.start()
+    again = restart()
     readers: list[str] = []
     read = again.store.explanation
 
@@ -448,7 +451,6 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
     asked = request_for(f"/v1/placements/{one}", headers=[(b"host", b"127.0.0.1")])
     answer = asyncio.run(answer_to(edge, asked))
     edge.close()
-    again.journal.stop()
     assert answer is not None
     assert answer.status == 200
     assert len(readers) == 1
