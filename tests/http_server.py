@@ -1,6 +1,7 @@
 """Servers of tests: what is asked is handed to a function, which answers."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +28,9 @@ class Asked(BaseHTTPRequestHandler):
 class HttpServer:
     """Listens at ``url`` until it is closed; keeps connections open where it is to."""
 
-    def __init__(self, answer: Callable[[Asked], object], *, keeps: bool = False) -> None:
+    def __init__(
+        self, answer: Callable[[Asked], object], *, keeps: bool = False, tls: ssl.SSLContext | None = None
+    ) -> None:
         class Handler(Asked):
             protocol_version = "HTTP/1.1" if keeps else "HTTP/1.0"
 
@@ -39,8 +42,10 @@ class HttpServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:

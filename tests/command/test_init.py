@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from ran import ran
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.config.settings import Target
+from smed_monitor.config.settings import ElementSettings, Target, load
 from smed_monitor.config.site import described
 
+ELEMENTS = (ElementSettings(id="directories/scratch", target="directories-s1", mount_point="/scratch"),)
 PROGRAMS = Path(sys.executable).parent
 SES = str(PROGRAMS / "ses")
 
@@ -160,6 +161,20 @@ def test_exporters_become_targets_that_the_description_names(ses, storage: str, 
     assert 'qsm:observedAt "union-*"' in (directory / "qstorman/site.ttl").read_text()
 
 
+def test_each_exporter_is_a_target_the_monitor_takes(ses, tmp_path: Path) -> None:
+    """Two of one host, one that is given twice, and one by its address."""
+    directory, scratch = tmp_path / "etc", tmp_path / "scratch"
+    scratch.mkdir()
+    urls = ("http://s1:9100/metrics", "http://s1:9101/metrics", "https://[fd00::1]:9100/metrics")
+    exporters = [part for url in (*urls, urls[0]) for part in ("--exporter", url)]
+    said = ses("init", str(directory), "--directories", str(scratch), "--host", "store1", *exporters)
+    assert said.exit_code == 0, said.output
+    loaded = load(directory / "qstorman/smed.toml", collectors=COLLECTORS, described=lambda _: ELEMENTS)
+    assert [(target.name, target.url) for target in loaded.targets] == list(
+        zip(("directories-s1", "directories-s1-2", "directories-fd00-1"), urls, strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "code", "told"),
     [
@@ -168,6 +183,8 @@ def test_exporters_become_targets_that_the_description_names(ses, storage: str, 
         (("--storage", "UNION", "--storage", "UNION"), 2, "Two storage systems are called union"),
         (("--storage", "UNION", "--host", "a b"), 2, "'a b' is no name of a machine"),
         (("--storage", "UNION", "--node", "../n1"), 2, "'../n1' is no name of a machine"),
+        (("--storage", "UNION", "--node", "admin"), 2, "where the administrator's does"),
+        (("--storage", "UNION", "--exporter", "n1:9100/metrics"), 2, "such as http://n1:9100/metrics"),
         (("--storage", "UNION", "--kb-url", 'http://kb" --x'), 2, "cannot stand in a line of options"),
     ],
 )

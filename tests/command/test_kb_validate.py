@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from invoked import invoked
+from ran import ran
 from ses.cli import main
 
 GOOD = """\
@@ -42,6 +43,16 @@ def test_a_fault_is_shown_with_file_line_and_node(ses, good, bad):
     assert f"{good}: nothing wrong" in result.output
     assert f"{bad}:6: b1: " in result.output
     assert "absolute path" in result.output
+
+
+def test_of_a_value_that_cannot_be_the_findings_are_all_that_is_said(bad: Path) -> None:
+    """By itself, as people run it: pytest takes away what programs log."""
+    until = 'qsm:stateUntil "2026-12-31T24:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    bad.write_text(GOOD.replace("    qsm:servedBy", f"    {until} ;\n    qsm:servedBy"))
+    ses = Path(sys.executable).with_name("ses")
+    done = ran([ses, "kb", "validate", bad], code=1)
+    assert done.stderr == ""
+    assert f"{bad}:6: b1: qsm:stateUntil is one time" in done.stdout
 
 
 def test_json_has_every_finding(ses, bad):

@@ -30,6 +30,7 @@ NOT_UTF8 = os.fsdecode(b"\xff")
         (("nodes", "rank", "--size", "5gb"), "did you mean 5GB?"),
         (("advise", "--link", "25 Gbps", "--", "true"), "did you mean 3.125GB/s?"),
         (("advise", "--link", "0GB/s", "--", "true"), "'0GB/s' is nothing"),
+        (("map-near", "--piece", "0.1B", "x", "--", "wc", "{}"), "'0.1B' is less than a byte"),
         (("run-near", "--disk-rate", "500MBs", "f", "--", "cat", "{}"), "did you mean 500MB/s?"),
         (("files", "--last", "infd"), "is no time"),
         (("files", "--element", "b1"), "Write its storage system and its name"),

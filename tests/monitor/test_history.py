@@ -340,6 +340,7 @@ def test_prometheus_is_asked_first_and_what_is_no_number_is_unknown(
     [
         (b"<html>", "200 OK", "is not Prometheus's answer"),
         (b'{"status": "error", "error": "too many"}', "200 OK", "refused a query: too many"),
+        (b"[" * 100_000, "200 OK", "is not Prometheus's answer"),
         (b"", "500 Internal Server Error", "HTTP status 500"),
         (b'{"status": "success", "data": {"result": []}}', "200 OK", "has nothing about u/a"),
         (

@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from invoked import invoked
 from patience import PATIENCE
+from ran import ran
 from service_process import SITE, Running, wait_until_gone
 from ses_service.commands.main import main
 from ses_service.store.database import Database, sqlite_url
@@ -163,6 +165,13 @@ def test_an_address_in_use_stops_the_start(tmp_path: Path) -> None:
 def test_openapi_prints_the_contract() -> None:
     result = invoked(main, ["openapi"])
     assert "/v1/selections:" in result.output
+
+
+@pytest.mark.parametrize("name", ["ses-service", "smed-monitor", "ses-webface"])
+def test_a_full_standard_output_is_said_in_a_sentence(name: str) -> None:
+    program = Path(sys.executable).parent / name
+    done = ran(["sh", "-c", f"{program} --help > /dev/full"], code=1)
+    assert done.stderr == "Error: The output cannot be written: No space left on device.\n"
 
 
 @pytest.mark.parametrize(

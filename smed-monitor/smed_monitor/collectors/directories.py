@@ -18,10 +18,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ses_client.devices import NFS, Served, device_of, file_system_of, parse_mountstats
+from ses_client.devices import (
+    NFS,
+    Served,
+    device_of,
+    file_system_of,
+    is_nfs,
+    parse_mountstats,
+    server_of,
+)
 from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Reply, Source
+from smed_monitor.collectors.block_devices import counted_by
 from smed_monitor.collectors.local import LocalCollector, LocalSample, counters_of, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Reading, now
@@ -98,7 +107,14 @@ class DirectoriesSource(Source):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")
                     servers = parse_mountstats(text, mounts.values())
-                fact["served"] = servers.get(device.removeprefix(NFS), Served())._asdict()
+                server = device.removeprefix(NFS)
+                fact["served"] = servers.get(server, Served())._asdict()
+                of_server = {
+                    mount.device
+                    for mount in mounts.values()
+                    if is_nfs(mount.type) and server_of(mount.source) == server
+                }
+                fact["device"] = counted_by(device, of_server)
         return facts
 
 

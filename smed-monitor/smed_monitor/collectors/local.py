@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ses_client.mounts import file_system_at, is_another
 
 from smed_monitor.collectors.base import Collector
-from smed_monitor.collectors.block_devices import paths_of, unless_blind
+from smed_monitor.collectors.block_devices import counted_by, paths_of, unless_blind
 from smed_monitor.config.settings import ElementSettings
 from smed_monitor.core.errors import (
     CollectorError,
@@ -86,7 +86,10 @@ def look(path: str, sys: Path = Path("/sys")) -> dict[str, object]:
 
 
 def counters_of(sys: Path, device: str) -> dict[str, str]:
-    """The ``stat`` of a block device (major:minor) and its ``name``; empty where there is none."""
+    """The ``stat`` of a block device (major:minor) and its ``name``; empty where there is none.
+
+    Where several devices are added up, its ``device`` names them.
+    """
     node = sys / "dev/block" / device
     try:
         name, text = node.resolve().name, (node / "stat").read_text("ascii")
@@ -97,6 +100,7 @@ def counters_of(sys: Path, device: str) -> dict[str, str]:
             each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
             if not any(map(int, text.split()[:7])):
                 text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
+                return {"name": name, "stat": text, "device": counted_by(device, paths)}
     return {"name": name, "stat": text}
 
 

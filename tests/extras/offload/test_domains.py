@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from offload_programs import PLAIN, answers, run
 from patience import wait_until
+from ran import ran
 
 
 @pytest.mark.parametrize("hops", [1, 3])
@@ -57,6 +58,34 @@ def test_the_idlest_node_that_is_there_serves(
     named = ",".join(f"command:{name}" for name in addresses)
     said = answers(run(prefix / "chained", named, "0", nodes))
     assert said == {"open": "0", "reason": "", "call": "0", "said": serves}
+
+
+# A program may take the words and numbers of its user, of which a library knows nothing.
+SURROUNDINGS = """
+#include <locale.h>
+__attribute__((constructor)) static void begin(void) { setlocale(LC_ALL, ""); }
+"""
+NUMBERS = 'LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n'
+
+
+def test_a_program_whose_numbers_have_commas_is_served_by_the_idlest_node(
+    prefix: Path, nodes: str, tmp_path: Path
+) -> None:
+    """Those of /proc have points."""
+    (tmp_path / "numbers").write_text(NUMBERS)
+    # With warnings: all other categories are missing.
+    made = ran(["localedef", "-c", "-i", tmp_path / "numbers", prefix / "commas"], code=None)
+    assert (prefix / "commas/LC_NUMERIC").exists(), made.stderr
+    (tmp_path / "surroundings.c").write_text(SURROUNDINGS)
+    library = prefix / "surroundings.so"
+    compiler = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror"]
+    ran([*compiler, tmp_path / "surroundings.c", "-o", library])
+    for name, running in (("busy", 9000), ("idle", 4000), ("idler", 2000)):
+        (prefix / f"{name}.load").write_text(f"1.90 1.00 1.00 {running}/9900 77\n")
+    named = "command:busy,command:idler,command:idle"
+    commas = {"LD_PRELOAD": str(library), "LOCPATH": str(prefix), "LC_ALL": "commas"}
+    said = answers(run(prefix / "chained", named, "0", nodes, **commas))
+    assert said == {"open": "0", "reason": "", "call": "0", "said": "idler"}
 
 
 def test_where_none_is_there_the_reason_is_said(prefix: Path, nodes: str) -> None:

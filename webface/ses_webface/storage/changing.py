@@ -62,6 +62,8 @@ def change(system: str, name: str, what: str) -> Page:
         return _edit_page(element, {**forms.stated(element), **fields}, error.faults), 422
     if what == "set" and not how:
         return _edit_page(element, fields, {"": "Nothing is different yet."}), 422
+    if what == "set":
+        fields = {name: fields[name] for name in how}  # what others change until it is made stays theirs
     return _shown_or_made(what, element.id, how, fields)
 
 
@@ -111,7 +113,7 @@ def _asked(what: str, fields: Mapping[str, str], element: Element) -> JSON:
     if what == "drain":
         return forms.drained(fields, zone())
     if what == "set":
-        return forms.changed(fields, forms.stated(element), vocabulary())
+        return forms.changed(fields, forms.seen(fields, element), vocabulary())
     return {}
 
 
@@ -182,8 +184,9 @@ def _address(endpoint: str, name: str) -> str:
 
 def _edit_page(element: Element, fields: Mapping[str, str], faults: Mapping[str, str] | None = None) -> str:
     return render_template(
-        "storage/change.html", element=element, fields=fields, faults=faults or {}, states=forms.STATES
-    )
+        "storage/change.html", element=element, fields=fields, faults=faults or {}, states=forms.STATES,
+        seen=forms.seen(fields, element),
+    )  # fmt: skip
 
 
 def _add_page(fields: Mapping[str, str], faults: Mapping[str, str] | None = None) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +26,7 @@ from ses.union.hidden import hidden
 from ses.union.unmounted import check_mounted, on_the_root
 
 _SITE = "https://w3id.org/qstorman/site"
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +124,27 @@ def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
 
 
 def _targets(collector: str, exporters: Sequence[str], name: str) -> tuple[Target, ...]:
-    hosts = [urlsplit(exporter).hostname for exporter in exporters]
-    return tuple(
-        Target(f"{name}-{host}", collector, url=url) for host, url in zip(hosts, exporters, strict=True)
-    )
+    """Return a target for each exporter, called by its host.  Raises UsageError."""
+    by_name: dict[str, Target] = {}
+    for url in dict.fromkeys(exporters):
+        called = _NOT_IN_NAME.sub("-", f"{name}-{_host(url)}")
+        numbers = count(2)
+        unique = called
+        while unique in by_name:
+            unique = f"{called}-{next(numbers)}"
+        by_name[unique] = Target(unique, collector, url=url)
+    return tuple(by_name.values())
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.port != 0 and not parts.username
+    except ValueError:  # the port is no number, or the host no address
+        usable = False
+    if not usable or not parts.hostname or any(map(str.isspace, url)):
+        raise UsageError(f"--exporter {url}: write an address such as http://n1:9100/metrics.")
+    return parts.hostname
 
 
 def _observed(system: str, name: str, targets: Sequence[Target]) -> str:

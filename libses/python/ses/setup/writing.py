@@ -20,7 +20,8 @@ from ses.setup.contents import Answers, texts
 from ses.whole_file import write_whole
 
 _SERVICE_USER = "qstorman"
-_ADMIN = "admin.token"
+ADMIN = "admin"
+"""Whose token is made beside those of nodes."""
 
 
 def planned(answers: Answers) -> dict[Path, str]:
@@ -38,7 +39,7 @@ def planned(answers: Answers) -> dict[Path, str]:
         here / f"tls/{host}.pem": f"the certificate of {', '.join(answers.hosts)}",
         here / f"tls/{host}-key.pem": "its key",
         here / "tokens.toml": "digests of the tokens the service takes",
-        here / "tokens" / _ADMIN: "an administrator's token",
+        here / f"tokens/{ADMIN}.token": "an administrator's token",
         **{here / f"tokens/{node}.token": f"the token of {node}'s agent" for node in answers.nodes},
         here / "node/ses-agent": "options of the agents on the nodes",
     }
@@ -64,8 +65,8 @@ def write(answers: Answers) -> None:
         raise SesError(f"{error.filename or path} cannot be written: {error.strerror}.") from error
     tokens = here / "tokens.toml"
     _run(service, "tls", "init", here / "tls", ",".join(answers.hosts))
-    admin_token = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", "admin")
-    _create(here / "tokens" / _ADMIN, admin_token, 0o600)
+    admin_token = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", ADMIN)
+    _create(here / f"tokens/{ADMIN}.token", admin_token, 0o600)
     if answers.nodes:
         _run(service, "token", "nodes", "--tokens", tokens, "--directory", here / "tokens", *answers.nodes)
     if os.geteuid() == 0:

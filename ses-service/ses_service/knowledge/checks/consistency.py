@@ -22,6 +22,7 @@ from ses_service.model.limits import MAX_APPLICATION, MAX_BOUND, MAX_NAME
 
 _MAX_HINTS = 20  # unknown terms: a near one takes a millisecond to find
 _MAX_SHARING = 5  # named
+_DEEPEST = 4  # of nodes without a name in others
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +189,14 @@ def _is_positive(number: Node) -> bool:
 
 def named(node: Node | None, description: Graph) -> str:
     """Return what a person calls a node: its short name, or whose property it is."""
-    if isinstance(node, BNode):
-        for owner, property_ in description.subject_predicates(node):
-            return f"{short(property_)} of {named(owner, description)}"
-        return "a node without a name"
-    return short(node)
+    properties: list[str] = []
+    while isinstance(node, BNode):
+        owner = next(description.subject_predicates(node), None)
+        if owner is None or len(properties) > _DEEPEST:  # or it stands in itself
+            return " of ".join([*properties, "a node without a name"])
+        properties.append(short(owner[1]))
+        node = owner[0]
+    return " of ".join([*properties, short(node)])
 
 
 def short(term: Node | None) -> str:
