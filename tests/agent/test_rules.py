@@ -26,7 +26,7 @@ class Node:
         self._library, self.socket = library, socket
 
     def begin(self, *options: str) -> Agent:
-        agent = self._start(self._service.url, "--socket", str(self.socket), *options)
+        agent = self._start("--socket", str(self.socket), *options)
         agent.wait_for("storage system union is mounted")
         return agent
 
@@ -46,14 +46,14 @@ class Node:
         )
         assert (self._union / name).exists()
 
-    def _told(self) -> set[str]:
+    def _announced(self) -> set[str]:
         files = (file for request in self._service.announcements() for file in request.body["opened"])
         return {Path(file["path"]).name for file in files if file["path"]}
 
     def check_placed(self, name: str, uid: int = 0) -> None:
         """Create a file, of which the service must hear."""
         self._create(name, uid)
-        wait_until(lambda: name in self._told(), f"the service heard of {name}")
+        wait_until(lambda: name in self._announced(), f"the service heard of {name}")
 
     def check_left_alone(self, name: str, uid: int = 0) -> None:
         """Create a file, of which the service must not hear, though it does of a later one."""
@@ -67,8 +67,8 @@ class Node:
             asked.report(side.CREATED, status=os.fstat(fd), fd=fd, descriptors=(handle,))
             os.close(handle)
             os.close(fd)
-        wait_until(lambda: later in self._told(), "the service heard of the later file")
-        assert name not in self._told()
+        wait_until(lambda: later in self._announced(), "the service heard of the later file")
+        assert name not in self._announced()
 
 
 @pytest.fixture
