@@ -119,6 +119,23 @@ def test_nothing_is_overwritten(ses, made: Path, storage: str) -> None:
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
 
 
+def test_what_fails_half_way_can_be_tried_again(ses, storage: str, tmp_path: Path, monkeypatch) -> None:
+    directory, broken = tmp_path / "etc", tmp_path / "ses-service"
+    broken.write_text(
+        f'#!/bin/sh\n[ "$1" = tls ] && exec {PROGRAMS}/ses-service "$@"\necho no room >&2; exit 1\n'
+    )
+    broken.chmod(0o755)
+    given = ("init", str(directory), "--storage", storage, "--host", "store1", "--node", "n1")
+    with monkeypatch.context() as patched:
+        patched.setattr("ses.setup.writing._service", lambda: str(broken))
+        failed = ses(*given)
+    assert failed.exit_code == 1
+    assert "failed: no room" in failed.output
+    assert not [path for path in directory.rglob("*") if path.is_file()]
+    again = ses(*given)
+    assert again.exit_code == 0, again.output
+
+
 def test_run_again_it_describes_the_disk_that_was_added(
     ses, made: Path, union: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:

@@ -49,6 +49,9 @@ BAD = {
     ),
     "a weight of nothing": lambda site: site + ODRL + SET.replace("qsm:weight 1.0e0", "qsm:weight 0.0e0"),
     "a unit of another kind": lambda site: site + ODRL + SET.replace("unit:GigaBYTE", "unit:SEC"),
+    "two sets of one user": lambda site: (
+        site + ODRL + SET + SET.replace("user/eve", "eve").replace("5.0", "7.0")
+    ),
     "another level": lambda site: site + ODRL + SET.replace('qsm:level "user"', 'qsm:level "tribe"'),
 }
 ODRL = "@prefix odrl: <http://www.w3.org/ns/odrl/2/> .\n"

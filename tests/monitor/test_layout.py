@@ -1,6 +1,7 @@
 """A page read by the layout of the one before says what it says by itself, whatever changed."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from smed_monitor.collectors import exposition
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.layout import Layout, Pages
-from smed_monitor.collectors.lustre_hpe import LustreHpe
+from smed_monitor.collectors.lustre_hpe import HPE
+from smed_monitor.collectors.lustre_series import LustreExporter
 from smed_monitor.collectors.node_exporter import IN_FLIGHT, READ, SIZE, NodeExporter, NodeSample, _form
 from smed_monitor.core.errors import ContentError
 
@@ -30,9 +32,10 @@ def said(parse: Callable[[bytes], Any], body: bytes) -> Any:
 
 def both(collector: Collector[Any], *pages: bytes) -> list[Any]:
     """What is said of ``pages`` one after the other, which is what is said of each alone."""
+    unused = [deepcopy(collector) for _ in pages]
     one_by_one = collector.parser()
     readings = [said(one_by_one, page) for page in pages]
-    assert readings == [said(type(collector)().parse, page) for page in pages]
+    assert readings == [said(each.parse, page) for each, page in zip(unused, pages, strict=True)]
     return readings
 
 
@@ -95,7 +98,7 @@ def test_series_that_mean_the_same_are_added_up() -> None:
         b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} %%d\n' % job
         for job in b"abc"
     )
-    readings = both(LustreHpe(), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
+    readings = both(LustreExporter(HPE), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
     assert [sample["fs-OST0000"]["read_bytes"] for sample in readings] == [6, 60, 7]
 
 
@@ -105,7 +108,7 @@ def test_no_series_is_lost_when_more_are_shown_than_can_be_remembered(
     monkeypatch.setattr(exposition, "MAX_REMEMBERED", 3)
     line = b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} 1\n'
     pages = [b"".join(line % job for job in jobs) for jobs in (b"ab", b"abcdefg", b"gfedcbah")]
-    readings = both(LustreHpe(), *pages)
+    readings = both(LustreExporter(HPE), *pages)
     assert [sample["fs-OST0000"]["read_bytes"] for sample in readings] == [2, 7, 8]
 
 

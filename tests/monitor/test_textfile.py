@@ -6,7 +6,8 @@ import pytest
 from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.collectors.base import Reply
-from smed_monitor.collectors.textfile import Textfile
+from smed_monitor.collectors.lustre_series import LustreExporter
+from smed_monitor.collectors.textfile import TEXTFILE
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Moment
 from smed_monitor.core.rates import Windows
@@ -26,7 +27,7 @@ def test_what_is_written_is_what_is_read_back(tmp_path: Path) -> None:
     server(tmp_path)
     output = tmp_path / "smed.prom"
     invoked(main, ["textfile", "--once", "--root", str(tmp_path), "--output", str(output)])
-    collector = Textfile()
+    collector = LustreExporter(TEXTFILE)
     seen = collector.reading(collector.parse(output.read_bytes()), OST)
     assert (seen.written_bytes, seen.read_bytes, seen.free_bytes) == (10, 0, 7168)
     assert seen.stamp == pytest.approx(output.stat().st_mtime, abs=60)
@@ -42,7 +43,7 @@ def test_a_server_without_lustre_writes_nothing_and_says_why(tmp_path: Path) -> 
 
 def test_a_file_nobody_writes_any_more_grows_old() -> None:
     target = Target(name="oss1", collector="textfile", url="http://oss1:9100/metrics")
-    scraper = Scraper(target, [OST], Textfile(), Windows(2, 60, 3))
+    scraper = Scraper(target, [OST], LustreExporter(TEXTFILE), Windows(2, 60, 3))
     page = 'smed_ost_written_timestamp_seconds{component="ost",target="fs-OST0000"} %d\n'
 
     class Script:

@@ -202,6 +202,8 @@ def test_what_holds_for_ever_may_be_stated_in_any_zone(client: Any) -> None:
     (first, *_) = client.get("/v1/elements?limit=1", **ADMIN).get_json()["elements"]
     assert (first["id"], first["state_until"]) == ("union/b1", "9999-12-31T23:59:59Z")
     assert client.post("/v1/elements/union/b1/undrain", json={}, **ADMIN).status_code == 200
+    removed = client.put("/v1/requirements/user/alice", json={"requirements": []}, **ADMIN)
+    assert removed.status_code == 200, removed.get_json()
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ public:
 private:
   void answer(Slot &slot) const;
   void replace_worker();
+  bool has_paused();
   void look_after_calls();
   bool take_waiting();
   bool take_stuck();
@@ -110,14 +111,27 @@ bool Watchdog::take_stuck() {
   return any;
 }
 
+// False: the worker or the standby has died meanwhile, or all is over.
+bool Watchdog::has_paused() {
+  for (int left = timeout_ms_; left > 0;) {
+    const int part = standby_ ? left : std::min(left, kRetryMs);
+    pollfd watched[] = {
+        {kListener, 0, 0}, {worker_.pidfd(), POLLIN, 0}, {standby_.pidfd(), POLLIN, 0}};
+    if (poll(watched, 3, part) != 0) {
+      return false;
+    }
+    left -= part;
+    standby_.keep();
+  }
+  return true;
+}
+
 // One pause after the other, as long as there is something to look after.
 void Watchdog::look_after_calls() {
   for (bool busy = true; busy;) {
     received_ = calls_.received;
-    pollfd watched[] = {
-        {kListener, 0, 0}, {worker_.pidfd(), POLLIN, 0}, {standby_.pidfd(), POLLIN, 0}};
-    if (poll(watched, 3, timeout_ms_) != 0) {
-      return; // the worker or the standby has died, or all is over
+    if (!has_paused()) {
+      return;
     }
     const bool stuck = is_call_waiting() && calls_.received == received_;
     const bool taken = stuck && take_waiting();

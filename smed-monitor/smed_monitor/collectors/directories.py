@@ -90,9 +90,6 @@ class DirectoriesSource(Source):
         facts = {path: found.get(path, {"error": HANGS}) for path in self._paths}
         return Reply(json.dumps(self._with_counters(facts)).encode(), at)
 
-    def close(self) -> None:
-        """Nothing is kept open."""
-
     def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         proc = self._root / "proc/self"
         mounts = {entry.number: entry for entry in parse_mounts((proc / "mountinfo").read_bytes())}

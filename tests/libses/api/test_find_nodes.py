@@ -147,8 +147,10 @@ def test_signals_of_the_program_lose_no_node(script: Script, tmp_path: Path) -> 
         import signal
         signal.signal(signal.SIGALRM, lambda *_: None)
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-        for one in find(count=9, limit=9):
-            print(one.name, one.read_rate, one.write_rate, one.element)
+        nodes = find(count=9, limit=9)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for node in nodes:
+            print(node.name, node.read_rate, node.write_rate, node.element)
     """,
         PATH=f"{tmp_path}:{os.environ['PATH']}",
     )

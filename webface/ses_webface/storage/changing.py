@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import structlog
-from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, request, url_for
 from ses_client.errors import NotFoundError, RefusedError, SesError
 from ses_client.messages.elements import Element
 from ses_client.messages.message import JSON
-from werkzeug.wrappers import Response
 
 from ses_webface.history.wording import edited_properties, subject_words
-from ses_webface.portal import person, service, vocabulary, zone
+from ses_webface.portal import Page, administrators_only, person, service, vocabulary, zone
 from ses_webface.storage import forms
 from ses_webface.storage.views import find
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("element_changes", __name__, url_prefix="/storage")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 _DONE = {
     "drain": "{} takes no further files.",
@@ -43,7 +41,7 @@ _EMPTY = dict.fromkeys(
 @blueprint.get("/<system>/<name>/change")
 def edit(system: str, name: str) -> Page:
     """Show what can be changed of an element."""
-    _administrators_only()
+    administrators_only()
     _storage, element = find(f"{system}/{name}")
     return _edit_page(element, forms.stated(element))
 
@@ -51,7 +49,7 @@ def edit(system: str, name: str) -> Page:
 @blueprint.post("/<system>/<name>/<any(drain, undrain, set, remove):what>")
 def change(system: str, name: str, what: str) -> Page:
     """Show what a change would do, make it when that was seen, or show the form again as it was typed."""
-    _administrators_only()
+    administrators_only()
     _storage, element = find(f"{system}/{name}")
     fields = _fields()
     if request.form.get("again"):
@@ -70,7 +68,7 @@ def change(system: str, name: str, what: str) -> Page:
 @blueprint.get("/add")
 def add() -> Page:
     """Show the form for a further element, with what was typed before one had to sign in again."""
-    _administrators_only()
+    administrators_only()
     kept = take_draft(request.path)
     if kept is not None:
         flash("You signed in again meanwhile: nothing was added yet. What you typed is below.", "error")
@@ -80,7 +78,7 @@ def add() -> Page:
 @blueprint.post("/add")
 def add_submit() -> Page:
     """Show what adding an element would do, add it when that was seen, or show the form as it was typed."""
-    _administrators_only()
+    administrators_only()
     fields = _fields()
     if request.form.get("again"):
         return _add_page(fields)
@@ -94,11 +92,6 @@ def add_submit() -> Page:
     if faults:
         return _add_page(fields, faults), 422
     return _shown_or_made("add", "/".join(where.values()), {**how, **where}, fields)
-
-
-def _administrators_only() -> None:
-    if not person().is_admin:
-        abort(403)
 
 
 def _fields() -> dict[str, str]:

@@ -72,9 +72,7 @@ def apply(
     undo: bool,
     least_branches: int,
     least_free: int,
-    user: str,
-    application: str | None,
-    vo: str | None,
+    subject: Subject,
 ) -> None:
     """Set a Lustre DIRECTORY's default, or steer a mergerfs union, to where files are served best now.
 
@@ -87,7 +85,6 @@ def apply(
     --watch, put back what was there before. Exits with 5 when the site describes neither there, or
     no element is left.
     """
-    subject = Subject(user=user, application=application, vo=vo)
     if is_union(directory):
         if undo:
             undo_union(directory, as_json)

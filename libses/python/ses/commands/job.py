@@ -65,7 +65,13 @@ def _show(out: Console, summary: Job) -> None:
         headers = ("kind", ">required", ">promised", ">got", "", "verdicts")
         table(out, headers, [_need(need) for need in summary.needs.values()])
     rows = [
-        [name, str(share.files), str(share.open), number(share.written / 1e6), number(share.read / 1e6)]
+        [
+            name,
+            str(share.files),
+            str(share.open),
+            number(share.bytes_written / 1e6),
+            number(share.bytes_read / 1e6),
+        ]
         for name, share in sorted(summary.elements.items())
     ]
     table(out, ("element", ">files", ">open", ">MB written", ">MB read"), rows)

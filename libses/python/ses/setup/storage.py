@@ -13,10 +13,7 @@ from ses_client.errors import NotFoundError, UsageError
 
 from ses.literal import literal
 from ses.lustre.description import turtle as lustre_turtle
-from ses.lustre.mounts import mount_of
-from ses.lustre.parameters import Parameters
-from ses.lustre.statfs import ask_targets
-from ses.lustre.targets import gather
+from ses.lustre.targets import mounted_at
 from ses.place.described import DIRECTORIES
 from ses.place.described import look as look_at_set
 from ses.place.described import turtle as set_turtle
@@ -106,7 +103,7 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
 
 def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
     try:
-        mount = mount_of(path)
+        system = mounted_at(path)
     except NotFoundError:
         raise NotFoundError(
             f"{path} is neither the mount point of a mergerfs union nor on a Lustre that is mounted here."
@@ -115,7 +112,6 @@ def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
         raise UsageError(
             f"{path} is Lustre, whose load is seen on its servers: give --exporter URL for each of them."
         )
-    system = gather(mount.file_system, mount.mount_point, Parameters(), ask_targets(Path(mount.mount_point)))
     targets = _targets("lustre_whamcloud", exporters, system.name)
     observed = _observed(f"{_SITE}/{system.name}/{system.name}", system.name, targets)
     return Storage(

@@ -48,14 +48,25 @@ def planned(answers: Answers) -> dict[Path, str]:
 
 
 def write(answers: Answers) -> None:
-    """Write everything; raises SesError, before anything is written when something is in the way."""
+    """Write everything, or leave nothing of it.
+
+    Raises SesError, before anything is written when something is in the way.
+    """
     there = [str(path) for path in planned(answers) if os.path.lexists(path)]
     if there:
         raise SesError(
             f"Nothing was written: {', '.join(there)} {'is' if len(there) == 1 else 'are'} there already. "
             "Move that away, or name another directory."
         )
-    here, service = answers.here, _service()
+    try:
+        _write(answers, _service())
+    except BaseException:
+        _take_back(answers)
+        raise
+
+
+def _write(answers: Answers, service: str) -> None:
+    here = answers.here
     try:
         for path, text in texts(answers).items():
             _make_open(path.parent)
@@ -72,6 +83,16 @@ def write(answers: Answers) -> None:
     if os.geteuid() == 0:
         with suppress(KeyError):  # there is no such user where the services run as somebody else
             os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1, follow_symlinks=False)
+
+
+def _take_back(answers: Answers) -> None:
+    """Remove what was written, so that it can be tried again: nothing of it was there before."""
+    for path in planned(answers):
+        with suppress(OSError):
+            path.unlink()
+    for folder in ("tokens", "tls", "node"):
+        with suppress(OSError):
+            (answers.here / folder).rmdir()
 
 
 def lacking(answers: Answers) -> str:
@@ -120,7 +141,10 @@ def _service() -> str:
 
 def _run(*command: str | Path, stdin: str = "") -> str:
     parts = [str(part) for part in command]
-    done = subprocess.run(parts, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        done = subprocess.run(parts, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SesError(f"{' '.join(parts)} failed: {error}") from error
     if done.returncode != 0:
         raise SesError(f"{' '.join(parts)} failed: {done.stderr.strip()}")
     return done.stdout

@@ -39,6 +39,7 @@ def faults(description: Graph) -> Iterator[Fault]:
     """Yield the faults of a description, in no order."""
     yield from _unknown_terms(description)
     yield from _shared_names(description)
+    yield from _sets_of_one(description)
     yield from _long_names(description)
     yield from _misfit_requirements(description)
     yield from _repeated_kinds(description)
@@ -85,6 +86,17 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         where = "; each storage system needs its own" if within is None else " in one storage system"
         for node in set(sharing) if len(set(sharing)) > 1 else ():
             yield Fault(node, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
+
+
+def _sets_of_one(description: Graph) -> Iterator[Fault]:
+    """Yield sets of requirements that are one by level and subject: read as one, it states kinds twice."""
+    seen: dict[tuple[Node | None, Node], list[Node]] = {}
+    for owner, subject in description.subject_objects(QSM.subject):
+        seen.setdefault((description.value(owner, QSM.level), subject), []).append(owner)
+    for (level, subject), owners in seen.items():
+        for owner in owners if len(owners) > 1 else ():
+            message = f"{len(owners)} sets are of {level} {subject}: state its requirements in one"
+            yield Fault(owner, message, QSM.subject, subject)
 
 
 def _long_names(description: Graph) -> Iterator[Fault]:
