@@ -190,7 +190,9 @@ def in_portal(value: str) -> None:
 
 
 def in_metrics(value: str) -> None:
-    found = quota_page([Quota(value, Kind.USER, 1, value, used=1.0, limit=2.0, at=3.0)]).decode()
+    found = quota_page(
+        [Quota(value, Kind.USER, 1, value, used_bytes=1.0, limit_bytes=2.0, sampled_at=3.0)]
+    ).decode()
     names = [
         sample.labels["name"]
         for family in text_string_to_metric_families(found)
