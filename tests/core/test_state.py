@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter as Count
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,7 @@ def test_what_is_read_natively_is_what_the_contract_says(data: st.DataObject) ->
         holder, key = data.draw(
             st.sampled_from(ways({"opened": message["opened"], "ended": message["ended"]}))
         )
-        holder[key] = data.draw(st.sampled_from(ODD))
+        holder[key] = deepcopy(data.draw(st.sampled_from(ODD)))  # what is put in may be changed in turn
     body = json.dumps(message).encode()
     read = decode(body)
     if read is None:
