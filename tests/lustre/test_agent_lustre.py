@@ -233,11 +233,11 @@ def test_index_becomes_a_strict_list_and_a_name_a_pool(
     monkeypatch.setenv("SES_LUSTRE_STANDIN", str(write_tree(tmp_path / "root")))
     agent, service = chain({"union/OST0004": "4"})
     device = lustre.path.stat().st_dev
-    with agent.ask(device) as conversation:
+    with agent.ask(device=device) as conversation:
         answer = conversation.answer
     assert (answer.status, answer.backend, answer.lustre_form, answer.osts) == (PLACE, LUSTRE, LIST, (4,))
     service.targets, service.revision = {"union/slow": Path("slow")}, "r2"
     agent.wait_for("union has 1 candidates, revision r2")
-    with agent.ask(device, "other") as conversation:
+    with agent.ask("other", device=device) as conversation:
         answer = conversation.answer
     assert (answer.lustre_form, answer.osts, answer.pool, answer.stripe_count) == (POOL, (), "slow", 0)

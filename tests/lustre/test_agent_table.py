@@ -74,14 +74,14 @@ def test_unmodified_program_s_file_lies_where_it_chose(
 def test_lost_server_is_excluded_and_comes_back(chain: Start, lustre: LustreMount, parameters: Path) -> None:
     agent, _ = chain("1", "4")
     device = lustre.path.stat().st_dev
-    assert agent.status(device) == PLACE
+    assert agent.status(device=device) == PLACE
     table = Table(agent.socket)
     assert [row.excluded for row in table.rows()] == [False, False]
     lose_server(parameters, 1)
     agent.wait_for("OST 1 of union is not used: its server is not connected: DISCONN")
     wait_until(lambda: [row.excluded for row in table.rows()] == [True, False], "nobody chooses it")
     for _ in range(20):
-        with agent.ask(device) as conversation:
+        with agent.ask(device=device) as conversation:
             assert conversation.answer.element == "union/4"
     table.detach()
 
@@ -94,7 +94,7 @@ def test_server_lost_before_the_agent_began_gets_no_file(
     agent, _ = chain("1", "4")
     device = lustre.path.stat().st_dev
     for _ in range(20):
-        with agent.ask(device) as conversation:
+        with agent.ask(device=device) as conversation:
             assert conversation.answer.element != "union/1"
     claims = Claims(agent.socket, SELF)
     claim = claims.choose()
@@ -161,7 +161,7 @@ def test_form_of_a_placement_is_the_site_s_choice(
     """In answers and in the table; one OST that has a pool of its own is written as that pool by default."""
     agent, _ = chain(target, options=("--lustre-form", form))
     device = lustre.path.stat().st_dev
-    with agent.ask(device) as conversation:
+    with agent.ask(device=device) as conversation:
         answer = conversation.answer
     assert (answer.lustre_form, answer.osts, answer.pool) == place
     chosen, _, pool = place
