@@ -275,6 +275,9 @@ MOMENTS = st.floats(0, 1e11)
     user='"\\,(a b){NULL}', path="", notes=("\\", '\\"'), device=2**64 - 1, expected=1e300, size=None,
     moments=(1.5, 2.5, 3.5),
 )  # fmt: skip
+@example(
+    user="a\x00\x80", path="b\x00c", notes=(), device=None, expected=None, size=None, moments=(1.5, 2.5, 3.5)
+)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_placement_can_be_stored(
     store: RecordStore,
