@@ -144,8 +144,10 @@ def test_run_again_it_describes_the_disk_that_was_added(
     site.write_text(before := site.read_text() + "# Ours.\n")
     (added := tmp_path / "b0").mkdir()
     os.setxattr(mount / ".mergerfs", "user.mergerfs.branches", f"+<{added}".encode())
-    said = ses.json("init", str(made), "--storage", str(mount))
-    assert [file["path"] for file in said["files"]] == [str(site)]
+    planned = ses.json("init", str(made), "--storage", str(mount), "--dry-run")
+    assert [file["path"] for file in planned["files"]] == [str(site)]
+    said = ses("init", str(made), "--storage", str(mount), COLUMNS="200")
+    assert "systemctl restart smed-monitor ses-service" in said.output, "neither reads it while it runs"
     assert site.read_text().startswith(before)
     elements = described(site, [Target(name="union", collector="mergerfs", paths=(str(mount),))], COLLECTORS)
     assert {element.id: element.mount_point for element in elements} == {

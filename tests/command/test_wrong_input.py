@@ -33,6 +33,8 @@ NOT_UTF8 = os.fsdecode(b"\xff")
         (("map-near", "--piece", "0.1B", "x", "--", "wc", "{}"), "'0.1B' is less than a byte"),
         (("run-near", "--disk-rate", "500MBs", "f", "--", "cat", "{}"), "did you mean 500MB/s?"),
         (("files", "--last", "infd"), "is no time"),
+        (("job", "--wait", "nan", "1"), "'nan' is no number"),
+        (("profile", "--margin", "nan", "--", "true"), "'nan' is no number"),
         (("files", "--element", "b1"), "Write its storage system and its name"),
         (("report", "--element", "b1"), "Write its storage system and its name"),
         (("requirements", "set", "user", "a", "--kind", "free", "--minimum", "2GB", "--weight", "nan"),

@@ -97,3 +97,10 @@ def test_wrong_settings_are_reported_without_a_traceback(check: Any, tmp_path: P
 def test_a_wrong_listen_address_is_refused_before_anything_starts(listen: str, tmp_path: Path) -> None:
     result = invoked(main, ["serve", "--config", str(tmp_path / "none"), "--listen", listen], code=2)
     assert "is not HOST:PORT" in result.stderr
+
+
+def test_an_interval_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    options = ["--root", str(tmp_path), "--output", str(tmp_path / "ses.prom"), "--interval", "nan"]
+    result = CliRunner().invoke(main, ["textfile", *options])
+    assert result.exit_code == 2
+    assert "'nan' is no number" in result.stderr

@@ -102,6 +102,7 @@ def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
         (["--trust-loopback", "--listen=localhost:99999"], "HOST:PORT"),
         (["--trust-loopback", "--site=/nonexistent.ttl"], "nonexistent"),
         (["--trust-loopback", "--kb-flavour=excel"], "excel"),
+        (["--trust-loopback", "--keep-files=inf"], "'inf' is no number"),
         (["--trust-loopback", "--monitor-url=127.0.0.1:8631"], "begins with http:// or https://"),
         (["--trust-loopback", "--kb-url=htp://127.0.0.1:3030/kb"], "begins with http:// or https://"),
     ],

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
-from ses.commands.options import json_option
+from ses.commands.options import Number, json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 from ses_service.ledger.pace import Use
@@ -145,7 +145,7 @@ def hard(files: int | None, **study: Any) -> list[Row]:
     help="How many nodes have one.",
 )  # fmt: skip
 @click.option(
-    "--away", type=click.FloatRange(0, 3600), default=30.0, show_default=True, metavar="SECONDS",
+    "--away", type=Number(0, 3600), default=30.0, show_default=True, metavar="SECONDS",
     help="How long the service is away.",
 )  # fmt: skip
 @click.option("--cut", is_flag=True, help="The network is cut: agents wait for answers that do not come.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import Number, json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
@@ -49,7 +49,7 @@ from ses_experiment.commands.options import (
     help="Size of each file; more where many starts need it, so that all are open together.",
 )  # fmt: skip
 @click.option(
-    "--gap", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="SECONDS",
+    "--gap", type=Number(0.0), default=0.1, show_default=True, metavar="SECONDS",
     help="Time between two starts.",
 )  # fmt: skip
 @click.option(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import Number, json_option
 from ses.demo.faults import DemoError
 from ses.output import console, line, number, print_json, table
 
@@ -24,7 +24,7 @@ from ses_experiment.papers.dedicated_programs import DEDICATED, SHARED, Programs
 @click.option("--servers", type=NUMBERS, metavar="N,...",
               help="Servers that are watched, besides this node by its own sampler. [1,4,16,32]")  # fmt: skip
 @click.option("--periods", type=NUMBERS, metavar="MS,...", help="Time between two readings. [1,4,16]")
-@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Length of a run. [2]")
+@click.option("--seconds", type=Number(0.1), metavar="S", help="Length of a run. [2]")
 @click.option("--clients", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
               help="Clients that ask; as many as cores keep them all busy.")  # fmt: skip
 @click.option("--sizes", type=NUMBERS, metavar="KIB,...", help="Sizes of the file. [16]")

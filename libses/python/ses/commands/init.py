@@ -191,7 +191,7 @@ def _show_next(answers: Answers, is_first: bool) -> None:
     line(out, f"  ses kb validate {here}/site.ttl")
     line(out, f"  smed-monitor check --config {here}/smed.toml --site {here}/site.ttl")
     if not is_first:
-        line(out, "  systemctl restart smed-monitor  (the service reads the description again by itself)")
+        line(out, "  systemctl restart smed-monitor ses-service  (they read the description when they start)")
         return
     line(out, "  systemctl enable --now smed-monitor ses-service ses-webface")
     line(out, f"  ses doctor; from other machines: ses doctor --url https://{host}:{SERVICE_PORT}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,17 @@ class Existing(click.Path):
         if not Path(value).exists():
             raise NotFoundError(f"There is no {'file' if self.file_okay else 'directory'} {value}.")
         return super().convert(value, param, ctx)
+
+
+class Number(click.FloatRange):
+    """A finite number in a range, which click's own lets ``nan`` pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there

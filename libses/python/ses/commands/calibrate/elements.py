@@ -14,7 +14,7 @@ from ses_client.messages.elements import Element
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.examples import examples
-from ses.commands.options import Existing, service_command
+from ses.commands.options import Existing, Number, service_command
 from ses.literal import PREFIXES, quantity
 from ses.output import console, line, print_json, table, write_file
 
@@ -34,7 +34,7 @@ from ses.output import console, line, print_json, table, write_file
     "--seconds",
     default=30.0,
     show_default=True,
-    type=click.FloatRange(0.1, 600),
+    type=Number(0.1, 600),
     help="Longest time to write, and again to read, at each element.",
 )
 @click.option(

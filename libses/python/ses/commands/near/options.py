@@ -13,7 +13,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
 from ses.amounts import LinkRate, Rate, Size
-from ses.commands.options import Parsed
+from ses.commands.options import Number, Parsed
 from ses.near.execution.executors import EXECUTORS, Limits
 from ses.near.placing import Site
 from ses.near.price import Prices
@@ -92,7 +92,7 @@ def execution_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--io-weight", type=click.IntRange(1, 10000), metavar="N",
                      help="Weight of its I/O there; 100 is usual."),
         click.option("--memory", type=Size(), metavar="SIZE", help="Memory that a program may use there."),
-        click.option("--cpus", type=click.FloatRange(0.01), metavar="N", help="Processors it may use there."),
+        click.option("--cpus", type=Number(0.01), metavar="N", help="Processors it may use there."),
         click.option("--path-map", type=PATH_MAP, metavar="HERE=THERE",
                      help="Files below HERE have that name below THERE on the nodes. [the same names]"),
         click.option("--rsh", type=WORDS, default=(), metavar="COMMAND",
