@@ -3,13 +3,12 @@
 Debian 12 has none; the packages come from the same mirror and are checked as all others are.
 """
 
-from __future__ import annotations
-
 import fcntl
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+
+from ran import ran
 
 BUILD = Path(__file__).parents[1] / "build"
 _PACKAGES = ("apptainer", "libc6", "libseccomp2", "libsqlite3-0")
@@ -85,6 +84,5 @@ def _make(work: Path, root: Path) -> Path:
 
 
 def _output(*command: object, folder: Path | None = None) -> str:
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ran(list(map(str, command)), cwd=folder)
     return done.stdout

@@ -1,7 +1,5 @@
 """Requests as a connection hands them to an application, and what comes back."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """What `make native` has built."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

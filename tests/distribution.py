@@ -1,7 +1,5 @@
 """Which worker runs which file of tests, and when, by how long each took."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Embedded stores that run until a block ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

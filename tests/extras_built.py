@@ -1,7 +1,5 @@
 """Whether extras were built; tests of theirs among others' ask."""
 
-from __future__ import annotations
-
 import pytest
 from built import BUILD
 

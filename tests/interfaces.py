@@ -1,11 +1,9 @@
 """What holds of the interface of every library: its headers, what it exports, what was promised of it."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 from pathlib import Path
 
+from ran import ran
 from stranger_programs import run
 
 WRITE = (
@@ -33,7 +31,7 @@ find_package({package} REQUIRED COMPONENTS nonsense)
 
 
 def compare(promised: Path, library: Path) -> tuple[int, str]:
-    done = subprocess.run(["abidiff", promised, library], capture_output=True, text=True, timeout=600)
+    done = ran(["abidiff", promised, library], code=None)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -76,9 +74,9 @@ def must_export_what_is_declared(library: Path, headers: list[Path]) -> None:
 def must_compile_its_example(header: Path, around: str, place: Path) -> None:
     """The example at the head of a header as it stands, where AROUND says EXAMPLE."""
     head = header.read_text().partition("*/")[0]
-    found = re.search(r"(^ \* {3,}\S.*\n(?: \*\n(?= \* {3})| \* {3,}.*\n)*)", head, re.MULTILINE)
-    assert found
-    example = re.sub(r"^ \* ?", "", found[1], flags=re.MULTILINE).replace("...", "")
+    match = re.search(r"(^ \* {3,}\S.*\n(?: \*\n(?= \* {3})| \* {3,}.*\n)*)", head, re.MULTILINE)
+    assert match
+    example = re.sub(r"^ \* ?", "", match[1], flags=re.MULTILINE).replace("...", "")
     source = place / ("example.cpp" if header.suffix == ".hpp" else "example.c")
     source.write_text(f"#include <ses/{header.name}>\n" + around.replace("EXAMPLE", example))
     compiler = ["c++", "-std=c++17"] if header.suffix == ".hpp" else ["cc", "-std=c99"]
@@ -90,7 +88,7 @@ def must_have_no_component(package: str, target: str, prefix: Path, place: Path)
     """``find_package`` does not find a component of PACKAGE that does not exist."""
     (place / "CMakeLists.txt").write_text(COMPONENTS.format(package=package, target=target))
     command = ["cmake", "-S", place, "-B", place / "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    done = ran(command, code=None)
     assert done.returncode != 0, "the last one is required"
     assert "-- said=0 FALSE" in done.stdout or "-- said=FALSE FALSE" in done.stdout
     assert "-- then=1 FALSE" in done.stdout or "-- then=TRUE FALSE" in done.stdout

@@ -1,12 +1,11 @@
 """The folders of a part in their order: each uses those before it only, whatever its files are called."""
 
-from __future__ import annotations
-
 import ast
 import re
-import subprocess
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from ran import ran
 
 
 def included(source: Path) -> set[str]:
@@ -58,7 +57,7 @@ def circle(objects: list[Path]) -> list[str]:
     has: dict[str, str] = {}
     wants: dict[str, set[str]] = {}
     for compiled in objects:
-        done = subprocess.run(["nm", compiled], capture_output=True, text=True, check=True)
+        done = ran(["nm", compiled])
         symbols = [line.split()[-2:] for line in done.stdout.splitlines()]
         has |= {name: compiled.name for kind, name in symbols if kind in "BCDRT"}
         wants[compiled.name] = {name for kind, name in symbols if kind == "U"}

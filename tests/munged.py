@@ -1,7 +1,5 @@
 """munged, each with a socket of its own, and credentials made with them."""
 
-from __future__ import annotations
-
 import secrets
 import subprocess
 import tempfile
@@ -10,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from patience import PATIENCE, wait_for_answer
+from ran import ran
 
 
 class Munged:
@@ -35,10 +34,7 @@ class Munged:
     def credential(self, payload: str, *options: str, user: int = 0) -> str:
         """Return a credential that a user makes here."""
         command = ["/usr/bin/munge", f"--socket={self.socket}", f"--string={payload}", *options]
-        done = subprocess.run(
-            command, user=user, group=user, extra_groups=[], capture_output=True, text=True, check=True,
-            cwd="/", timeout=PATIENCE,
-        )  # fmt: skip
+        done = ran(command, user=user, group=user, extra_groups=[], cwd="/")
         return done.stdout.strip()
 
     def end(self) -> None:

@@ -3,8 +3,6 @@
 The NFS client of its kernel talks to a server of this host (nfs-ganesha).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

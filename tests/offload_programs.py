@@ -1,7 +1,5 @@
 """libses-offload installed, and programs linked with it, for plain users to run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -13,6 +11,7 @@ from site import getsitepackages
 
 import pytest
 from extras_built import skip_without_extras
+from ran import ran
 
 ROOT = Path(__file__).parents[1]
 PLAIN = 65534
@@ -31,7 +30,7 @@ def prefix() -> Iterator[Path]:
 
     def flags_of(package: str) -> list[str]:
         argv = ["pkg-config", "--cflags", "--libs", package]
-        return subprocess.run(argv, env=pkg, check=True, capture_output=True, text=True).stdout.split()
+        return ran(argv, env=pkg).stdout.split()
 
     library = next(folder.glob("lib*/**/libses-offload.so")).parent
     own = [*flags_of("ses-offload"), f"-Wl,-rpath,{library}"]
@@ -62,10 +61,7 @@ def build_near_fdw(prefix: Path, folder: Path) -> None:
 
 
 def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        argv, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more},
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    return ran(argv, code=None, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more})
 
 
 def ses_as_plain_user(*words: str | Path, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:

@@ -3,8 +3,6 @@
 It cannot write this machine's files, and sees no control groups but its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -68,7 +66,7 @@ def running(name: str) -> Iterator[tuple[str, ...]]:
 
 def hierarchies() -> list[tuple[str, str, str]]:
     """Return kind, options and path of what is mounted below /sys/fs/cgroup."""
-    found = []
+    units = []
     for entry in Path("/proc/self/mounts").read_text().splitlines():
         _, path, kind, options, *_ = entry.split()
         if kind in ("cgroup", "cgroup2") and path.startswith("/sys/fs/cgroup"):
@@ -78,8 +76,8 @@ def hierarchies() -> list[tuple[str, str, str]]:
                 if part not in ("rw", "relatime", "nosuid", "nodev", "noexec")
             ]
             named = ["none"] if any(one.startswith("name=") for one in own) else []
-            found.append((kind, ",".join([*named, *own] if kind == "cgroup" else ["rw"]), path))
-    return found
+            units.append((kind, ",".join([*named, *own] if kind == "cgroup" else ["rw"]), path))
+    return units
 
 
 def entered(started: subprocess.Popen[bytes]) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """What pages tell people to type, and what they show: the blocks of a page, in their order."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

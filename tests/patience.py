@@ -1,7 +1,5 @@
 """Waiting for what happens in the background, with an end."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

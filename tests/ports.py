@@ -1,7 +1,5 @@
 """Ports for servers that cannot be told to find one themselves."""
 
-from __future__ import annotations
-
 import socket
 
 _kept: list[socket.socket] = []

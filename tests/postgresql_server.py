@@ -1,7 +1,5 @@
 """A PostgreSQL server of a test's own, on a socket, that can be stopped and started again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -11,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 
 class PostgresServer:
@@ -18,10 +17,10 @@ class PostgresServer:
     ``connection`` says the same to libpq."""
 
     def __init__(self) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-        if not found:
+        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        if not programs:
             pytest.skip("Debian's postgresql is not installed")
-        self._programs = found[-1].parent
+        self._programs = programs[-1].parent
         # Not under pytest's own directory: that one is closed to the user the server must run as.
         made = subprocess.check_output(["mktemp", "-d", "/tmp/service-pg-XXXXXX"], text=True)
         self._base = Path(made.strip())
@@ -86,7 +85,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> list[str]:
         command = [*self._as, str(self._programs / program), *arguments]
-        done = subprocess.run(command, check=True, capture_output=True, cwd=self._base, text=True)
+        done = ran(command, cwd=self._base)
         return done.stdout.splitlines()
 
 

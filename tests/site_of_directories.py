@@ -1,7 +1,5 @@
 """A service over a set of directories, an agent, and callers: real processes, each of which can be killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,6 +14,7 @@ import urllib3
 from built import built
 from patience import PATIENCE, wait_for_answer, wait_until
 from ports import free_port
+from ran import ran
 
 PROGRAM = Path(sys.executable).with_name("ses")
 NODE = socket.gethostname()
@@ -95,15 +94,7 @@ class Site:
         return {**kept, "SES_SERVICE_URL": self.url, "XDG_STATE_HOME": str(self.folder / "own")}
 
     def ses(self, *words: object, code: int = 0, **more: str) -> str:
-        done = subprocess.run(
-            [PROGRAM, *map(str, words)],
-            env={**self.environment(), **more},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
+        done = ran([PROGRAM, *map(str, words)], code=code, env={**self.environment(), **more})
         return done.stderr if code else done.stdout.strip()
 
     def end(self) -> None:

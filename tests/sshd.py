@@ -1,7 +1,5 @@
 """A real sshd on loopback, as the user who runs the tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,15 +1,15 @@
 """Building programs against an installed libses, and reading what they print."""
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+
+from ran import ran
 
 
 def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
     """Run a build step for its output; what it said is the failure's text."""
     parts = [str(part) for part in command]
-    done = subprocess.run(parts, cwd=cwd, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, f"{parts}\n{done.stdout}{done.stderr}"
+    done = ran(parts, cwd=cwd)
     return done.stdout
 
 

@@ -1,7 +1,5 @@
 """Signs of anything that was left behind on this machine by what mounts, limits and starts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -36,14 +34,14 @@ class Traces:
         return staying(lambda: self._loops(images))
 
     def _loops(self, images: Path) -> list[str]:
-        found = []
+        files = []
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
             try:
                 if str(images) in backing.read_text():
-                    found.append(backing.parts[-3])
+                    files.append(backing.parts[-3])
             except OSError:
                 continue
-        return found
+        return files
 
     def rules_of_detached_devices(self) -> list[str]:
         """Throttle rules of loop devices nobody has attached: they would slow down whoever comes next."""
@@ -78,7 +76,7 @@ class Traces:
 
     def left(self, log: Path) -> list[str]:
         """All of it, and what is attached to the images that a log names."""
-        found = self.files() + self.mounts() + self.processes() + self.rules_of_detached_devices()
+        traces = self.files() + self.mounts() + self.processes() + self.rules_of_detached_devices()
         for images in map(Path, re.findall(r"image files in (\S+)", log.read_text())):
-            found += [str(images)] * images.exists() + self.loops(images)
-        return found
+            traces += [str(images)] * images.exists() + self.loops(images)
+        return traces

@@ -3,8 +3,6 @@
 It runs in qemu and sees this host's files, read-only (virtiofs), so that it runs the programs that lie here.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil
@@ -14,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from patience import wait_until
+from ran import ran
 
 VIRTIOFSD = "/usr/lib/qemu/virtiofsd"
 PROGRAMS = ("qemu-system-x86_64", VIRTIOFSD, "busybox", "apt-get")
@@ -72,16 +71,14 @@ class Machine:
         with subprocess.Popen(files, stderr=subprocess.DEVNULL) as serving:
             try:
                 wait_until(self._files.exists, "the files of this host are served")
-                done = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=True
-                )
+                done = ran(command, stdin=subprocess.DEVNULL)
             finally:
                 serving.kill()
                 self._files.unlink(missing_ok=True)
-        found = re.search(r"@BEGIN@\n(.*)@END@ (\d+)", done.stdout.replace("\r", ""), re.DOTALL)
-        assert found, done.stdout + done.stderr
-        assert found[2] == "0", done.stdout
-        return found[1]
+        match = re.search(r"@BEGIN@\n(.*)@END@ (\d+)", done.stdout.replace("\r", ""), re.DOTALL)
+        assert match, done.stdout + done.stderr
+        assert match[2] == "0", done.stdout
+        return match[1]
 
     def _packed(self, script: str) -> bytes:
         tree = self._folder / "tree"
@@ -105,9 +102,7 @@ class Machine:
 
 def _kernel(folder: Path, kernel: str, modules: Sequence[str]) -> tuple[Path, list[Path]]:
     """Return a kernel of the distribution, and the modules to load, in their order."""
-    depends = subprocess.run(
-        ["apt-cache", "depends", kernel], capture_output=True, text=True, check=True
-    ).stdout
+    depends = ran(["apt-cache", "depends", kernel]).stdout
     package = re.findall(r"Depends: (linux-image-\S+)", depends)[0]
     unpacked = folder / "kernel"
     subprocess.run(["apt-get", "download", package], cwd=folder, check=True, capture_output=True)

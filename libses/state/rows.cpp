@@ -212,6 +212,12 @@ private:
   z_stream _stream{};
 };
 
+/// Whether half a character of UTF-16 begins there, which is three bytes long.
+bool is_surrogate(std::string_view text, std::size_t at) {
+  return text[at] == '\xed' && at + 1 < text.size() &&
+         static_cast<unsigned char>(text[at + 1]) >= 0xa0;
+}
+
 } // namespace
 
 std::string compressed(std::string_view body) {
@@ -229,12 +235,9 @@ std::string detail_body(const Placement &placement) {
 }
 
 bool is_plain(std::string_view text) {
-  for (std::size_t at = 0; at < text.size(); at++) {
-    auto byte = static_cast<unsigned char>(text[at]);
-    if (byte == 0 ||
-        (byte == 0xed && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xa0))
+  for (std::size_t at = 0; at < text.size(); at++)
+    if (text[at] == '\0' || is_surrogate(text, at))
       return false;
-  }
   return true;
 }
 
@@ -243,7 +246,7 @@ std::string plain(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); at++) {
     if (text[at] == '\0') {
       out += "\xef\xbf\xbd";
-    } else if (!is_plain(text.substr(at, 2))) {
+    } else if (is_surrogate(text, at)) {
       out += '?';
       at += 2;
     } else {

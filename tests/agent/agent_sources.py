@@ -1,11 +1,9 @@
 """Programs of tests with sources of the agent in them."""
 
-from __future__ import annotations
-
-import subprocess
 from pathlib import Path
 
 from built import BUILD
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBSES = ROOT / "libses"
@@ -23,12 +21,5 @@ def link(program: Path, probe: str | Path, *options: str | Path) -> Path:
     assert objects, f"no agent was built in {BUILD}: run `make native` first"
     archives = [BUILD / f"{name}/libses_{name}.a" for name in ("core", "segment", "system")]
     parts = [Path(__file__).parent / "probes" / probe, *objects, *options, *archives]
-    done = subprocess.run(
-        [*COMMAND, "-o", program, *parts, *LIBRARIES],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    ran([*COMMAND, "-o", program, *parts, *LIBRARIES])
     return program

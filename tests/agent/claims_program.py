@@ -156,19 +156,19 @@ class Table(_Segment):
     def system(self, number: int = 0) -> dict[str, int]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
         names = "sequence backend count candidate_limit epoch sent_ms excluded"
-        found = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
-        return found | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
+        head = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
+        return head | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
 
     def rows(self, number: int = 0) -> list[Row]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
         head = self.system(number)
-        found = []
+        listed = []
         for row in range(head["count"]):
             values = self._ELEMENT.unpack(self.read(at + 512 + row * 128, 128))
             index, form, element, pool, there = self._PLACE.unpack(self.read(at + 8704 + row * 512, 512))
             branch, members = (b"", there) if head["backend"] == LUSTRE else (there, b"")
             texts = [text.split(b"\0", 1)[0].decode() for text in (element, branch, pool)]
-            found.append(
+            listed.append(
                 Row(
                     *(texts[0], Path(texts[1]), texts[2], index, form, indexes_in(members)),
                     *(values[11], values[4], values[9], values[6], values[17]),
@@ -176,7 +176,7 @@ class Table(_Segment):
                     *((values[21], values[19], values[20]), values[22]),
                 )
             )
-        return found
+        return listed
 
     def own(self, number: int = 0) -> dict[str, float]:
         return {row.element: row.own for row in self.rows(number)}
@@ -411,12 +411,12 @@ def remove_segments(socket: Path) -> None:
 
 
 @contextlib.contextmanager
-def attached(agent: Agent, device: int, counted: int = 0) -> Iterator[Claims]:
+def attached(agent: Agent, counted: int = 0) -> Iterator[Claims]:
     """The claims of this user, who has asked once: the system's own users have none before.
 
     They are there once nothing is counted any more but ``counted`` files of others.
     """
-    agent.ask(device).close()
+    agent.ask().close()
     claims = Claims(agent.socket, os.getuid())
     claims.wait_until_staged()
     wait_until(lambda: sum(claims.table.own().values()) == counted, "nothing of this node is counted")

@@ -1,21 +1,20 @@
 """What the agent's tests stand on: the built agent, a fake service, storage of this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from built import built
+from mounts import let_others_in
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from claims_program import Claims, attached, remove_segments
 from fake_service import FakeService
-from running_agent import Agent
+from running_agent import Agent, Start
 
 
 @pytest.fixture(autouse=True)
@@ -88,10 +87,7 @@ def mount_point(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_way(tmp_path: Path) -> Path:
     """The union, which other users reach."""
-    for parent in (tmp_path, *tmp_path.parents):
-        parent.chmod(parent.stat().st_mode | 0o011)
-        if parent.parent == Path(parent.anchor):
-            break
+    let_others_in(tmp_path)
     return tmp_path
 
 
@@ -109,15 +105,17 @@ def service(mount_point: Path, branches: dict[str, Path]) -> Iterator[FakeServic
 
 
 @pytest.fixture
-def start(binary: Path, base: Path) -> Iterator[Callable[..., Agent]]:
-    """Start an agent for a service URL with further options; it is stopped with the test."""
+def start(binary: Path, base: Path, service: FakeService, device: int) -> Iterator[Start]:
+    """Start an agent of this service, or of the one at a URL, and wait until it says so; it is stopped with
+    the test."""
     agents: list[Agent] = []
 
-    def begin(service: str, *options: str) -> Agent:
+    def begin(*options: str, url: str | None = None, until: str = "service found") -> Agent:
         directory = base / f"agent{len(agents)}"
         directory.mkdir(mode=0o755)
-        agents.append(Agent(binary, directory, service, *options))
-        agents[-1].wait_for("answers on")
+        agents.append(Agent(binary, directory, url or service.url, *options, device=device))
+        for text in ("answers on", until):
+            agents[-1].wait_for(text)
         return agents[-1]
 
     yield begin
@@ -127,15 +125,13 @@ def start(binary: Path, base: Path) -> Iterator[Callable[..., Agent]]:
 
 
 @pytest.fixture
-def agent(start: Callable[..., Agent], service: FakeService) -> Agent:
+def agent(start: Start) -> Agent:
     """An agent that has found the fake service."""
-    running = start(service.url)
-    running.wait_for("service found")
-    return running
+    return start()
 
 
 @pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
+def claims(agent: Agent) -> Iterator[Claims]:
     """The claims of this user; nothing is counted yet."""
-    with attached(agent, device) as found:
+    with attached(agent) as found:
         yield found

@@ -1,9 +1,7 @@
 """A fake ses-service: the routes the agent uses, real HTTP, as broken as a test wants.
 
-It decides nothing and checks no body; it keeps what it was told.
+It decides nothing and checks no body; it keeps what is reported to it.
 """
-
-from __future__ import annotations
 
 import contextlib
 import itertools
@@ -96,7 +94,7 @@ class FakeService:
         self.released = threading.Event()  # ends the delay of every answer under way
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
-        self._rows_at: dict[int, list[list[Any]]] = {}  # what was told, by version
+        self._rows_at: dict[int, list[list[Any]]] = {}  # what was reported, by version
         self._last_placed: dict[str, int] = {}  # by element
         self._placements_made = itertools.count(1)
         self._connections: set[socket.socket] = set()
@@ -151,7 +149,7 @@ class FakeService:
         return self.seen("POST", "/announcements")
 
     def opened(self, placement: str) -> list[dict[str, Any]]:
-        """What the service was told of the file created for `placement`; the same once only."""
+        """What was reported of the file created for `placement`; the same once only."""
         reported: list[dict[str, Any]] = []
         with self._lock:
             for file in self.opened_as.get(placement, []):
@@ -167,7 +165,7 @@ class FakeService:
             return [file["restore"] for file in reported if file["restore"] is not None]
 
     def ended(self, placement: str) -> list[dict[str, Any]]:
-        """Reason and size of its end; the same once only, as it is told again by an agent that had to wait
+        """Reason and size of its end; the same once only, as it is said again by an agent that had to wait
         for the answer for a second."""
         reported: list[dict[str, Any]] = []
         with self._lock:
@@ -177,7 +175,7 @@ class FakeService:
         return reported
 
     def is_idle(self, placement: str) -> bool:
-        """What was told of it last."""
+        """What was reported of it last."""
         with self._lock:
             return bool(self.opened_as[placement][-1]["idle"])
 
@@ -197,7 +195,7 @@ class FakeService:
             return self.opened_as.keys() - self.ended_as.keys()
 
     def wait_for_end(self, placement: str) -> None:
-        wait_until(lambda: self.ended(placement), f"the end of placement {placement} is told")
+        wait_until(lambda: self.ended(placement), f"the end of placement {placement} is reported")
 
     def _answer(self, request: Request) -> Answer:
         with self._lock:

@@ -1,15 +1,14 @@
 """A real ses-agent under test."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from patience import PATIENCE, wait_until
-from program_side import Conversation, ask_message
+from program_side import PLACE, Conversation, ask_message
 
 
 def record_job(directory: Path, job: int, uid: int) -> None:
@@ -20,12 +19,13 @@ def record_job(directory: Path, job: int, uid: int) -> None:
 
 
 class Agent:
-    """A running ses-agent."""
+    """A running ses-agent; ``device`` is that of the files of its tests."""
 
-    def __init__(self, binary: Path, directory: Path, service: str, *options: str) -> None:
+    def __init__(self, binary: Path, directory: Path, service: str, *options: str, device: int = 0) -> None:
         own = options[options.index("--socket") + 1] if "--socket" in options else None
         self.socket = Path(own) if own else directory / "agent.sock"
         self.log = directory / "agent.log"
+        self.device = device
         # A budget only a hang can use up: tests must not depend on speed.
         patience = () if "--answer-ms" in options else ("--answer-ms", "10000")
         self.jobs = directory / "jobs"
@@ -52,8 +52,21 @@ class Agent:
         wait_until(lambda: self.says(text) or self.process.poll() is not None, f"the agent says {text!r}")
         assert self.says(text), self.log.read_text()
 
-    def ask(self, device: int, application: str = "app", **details: object) -> Conversation:
-        return Conversation(self.socket, ask_message(device, application, **details))  # type: ignore[arg-type]
+    def ask(self, application: str = "app", *, device: int | None = None, **details: Any) -> Conversation:
+        at = self.device if device is None else device
+        return Conversation(self.socket, ask_message(at, application, **details))
+
+    def status(self, application: str = "app", **details: Any) -> int:
+        """What a program is told that asks and then makes nothing."""
+        with self.ask(application, **details) as conversation:
+            return conversation.answer.status
+
+    def places(self) -> bool:
+        """Whether it gives a place; what it hangs up on makes the original call."""
+        try:
+            return self.status() == PLACE
+        except (OSError, AssertionError):
+            return False
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -80,3 +93,7 @@ class Agent:
             return self.process.wait(PATIENCE)
         finally:
             self.process.kill()
+
+
+#: Starts an agent with these options, by default for the fake service, and waits until it says something.
+Start = Callable[..., Agent]

@@ -1,9 +1,5 @@
 """Agents that a service sent away together do not come back together, nor sooner than it asked."""
 
-from __future__ import annotations
-
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import program_side as side
@@ -11,7 +7,8 @@ import pytest
 from agent_sources import link
 from fake_service import Answer, FakeService, Request, problem
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Start
 
 PROBE = Path(__file__).parent / "probes/health_delays.cpp"
 RANKS = 64
@@ -35,13 +32,7 @@ def test_agents_are_spread_over_a_time_that_doubles_beyond_what_the_service_aske
 
     A service of ten thousand nodes says that they are to come back over 50 s, and it begins with 48 s.
     """
-    done = subprocess.run(
-        [health_delays, "12", str(asked), str(within)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
+    done = ran([health_delays, "12", str(asked), str(within)])
     delays = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     bounds = [min(first * 2**failure, max(30000, within)) for failure in range(12)]
     assert len(delays) == len(bounds)
@@ -51,7 +42,7 @@ def test_agents_are_spread_over_a_time_that_doubles_beyond_what_the_service_aske
 
 
 def test_need_makes_an_agent_look_where_nobody_was_but_not_again_and_again(health_delays: Path) -> None:
-    done = subprocess.run([health_delays, "looks"], capture_output=True, text=True, timeout=600, check=True)
+    done = ran([health_delays, "looks"])
     looks = dict(line.split(": ") for line in done.stdout.splitlines())
     assert looks == {
         "before the first look": "1",
@@ -64,13 +55,10 @@ def test_need_makes_an_agent_look_where_nobody_was_but_not_again_and_again(healt
     }
 
 
-def test_ranks_do_not_ask_a_busy_service(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_ranks_do_not_ask_a_busy_service(start: Start, service: FakeService) -> None:
     """A job's ranks that ask at once are placed by what the agent has; nobody asks in between."""
-    agent = start(service.url)
-    agent.wait_for("service found")
-    agent.ask(device).close()
+    agent = start()
+    agent.ask().close()
     busy: list[Request] = []
 
     def overloaded(request: Request) -> Answer:
@@ -79,23 +67,19 @@ def test_ranks_do_not_ask_a_busy_service(
 
     service.instead = overloaded
     for rank in range(RANKS):
-        with agent.ask(device, f"rank{rank}") as conversation:
-            assert conversation.answer.status == side.PLACE
+        assert agent.status(f"rank{rank}") == side.PLACE
     wait_until(lambda: any(request.method == "GET" for request in busy), "the agent asks again")
     number = next(number for number, request in enumerate(busy) if request.method == "GET")
     assert number <= 2, "what was under way, and nothing after it"
     assert busy[number].at - busy[0].at >= 1.9 or agent.was_kept_waiting()
 
 
-def test_ranks_that_create_at_once_get_a_place_each_in_turn(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
-    agent = start(service.url)
-    agent.wait_for("service found")
+def test_ranks_that_create_at_once_get_a_place_each_in_turn(start: Start, service: FakeService) -> None:
+    agent = start()
     with agent.held():
         waiting = [side.connect(agent.socket) for _ in range(RANKS)]
         for connection in waiting:
-            connection.send(side.ask_message(device, "ranks"))
+            connection.send(side.ask_message(agent.device, "ranks"))
     answers = [side.parse_answer(connection.recv(4096)) for connection in waiting]
     for connection in waiting:
         connection.close()

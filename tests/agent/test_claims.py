@@ -1,7 +1,5 @@
 """Claims: counted for everybody on the node at once, followed until the file is closed, explained."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from claims_program import NOT_CREATED, Claims, Table, owner_of
 from fake_service import FakeService
 from patience import PATIENCE, moves, wait_until
 from program_side import CURRENT_WRITE, Requirement
-from running_agent import Agent
+from running_agent import Agent, Start
 
 KEPT_EPOCHS = 64  # of a table, by the agent
 TICK, IN_A_ROW = 0.005, 16  # seconds between looks of the agent, and looks that programs wake before that
@@ -51,7 +48,7 @@ def numbers() -> range:
 
 @pytest.mark.root
 def test_eight_users_who_write_at_once_go_to_eight_elements(
-    agent: Agent, service: FakeService, device: int, open_way: Path
+    agent: Agent, service: FakeService, open_way: Path
 ) -> None:
     directory = open_way / "shared"
     directory.mkdir(mode=0o777)
@@ -136,7 +133,7 @@ def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("error", [errno.EEXIST, errno.ENOSPC])
-def test_create_that_failed_is_counted_off_and_not_told(
+def test_create_that_failed_is_counted_off_and_not_reported(
     claims: Claims, service: FakeService, error: int
 ) -> None:
     claim = claims.choose(row=2)
@@ -146,7 +143,7 @@ def test_create_that_failed_is_counted_off_and_not_told(
     assert service.opened(claims.id_of(claim)) == []
 
 
-def test_file_is_told_with_its_decision_and_followed_to_its_end(
+def test_file_is_reported_with_its_decision_and_followed_to_its_end(
     claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim = claims.choose(row=5)
@@ -186,7 +183,7 @@ def test_files_from_one_epoch_share_a_decision(claims: Claims, service: FakeServ
         for number, claim in enumerate(made)
     ]
     ids = [claims.id_of(claim) for claim in made]
-    wait_until(lambda: all(id in service.decided for id in ids), "all are told")
+    wait_until(lambda: all(id in service.decided for id in ids), "all are reported")
     for fd in files:
         os.close(fd)
     places = {(service.decided[id][0]["batch_number"], service.decided[id][0]["batch_size"]) for id in ids}
@@ -217,7 +214,7 @@ def test_closed_file_counts_no_more_before_and_after_the_service_knows(
 
 def test_known_and_foreign_files_add_up(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     """What the service counts and what it has not heard of: neither is lost or counted twice."""
-    service.loads["union/b4"] = {"own": 7}  # of other nodes, whatever is told here
+    service.loads["union/b4"] = {"own": 7}  # of other nodes, whatever is reported here
     files = [claims.create(claims.choose(row=row), tmp_path / f"f{row}") for row in (0, 1)]
     wait_until(lambda: claims.table.own()["union/b4"] == 7, "the others are there")
     for element in ("union/b0", "union/b1"):
@@ -252,7 +249,7 @@ def test_choice_from_an_earlier_epoch_is_explained(
         wait_until(lambda row=row: claims.table.rows()[row].foreign == 0.5, "the element is busy now")
         fd = claims.create(claim, tmp_path / f"file{row}")
         placement = claims.id_of(claim)
-        wait_until(lambda id=placement: service.restored(id), "it is told")
+        wait_until(lambda id=placement: service.restored(id), "it is reported")
         os.close(fd)
         now = claims.table.system()["epoch"]
         assert now > claim.epoch, "the table is another one"
@@ -265,9 +262,7 @@ def test_choice_from_an_earlier_epoch_is_explained(
     assert wrote[element] == 200e6 / (1 + claim.seen[row]), "as it was"
 
 
-def test_needs_that_change_change_the_entries(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_needs_that_change_change_the_entries(start: Start, service: FakeService) -> None:
     def need(bound: float, application: str | None) -> dict[str, object]:
         requirement = {
             **{"kind": "current-write-rate", "code": 3, "bound": bound, "weight": 1.0, "hard": False},
@@ -280,9 +275,8 @@ def test_needs_that_change_change_the_entries(
 
     user = "root" if os.getuid() == 0 else os.environ.get("USER", "")
     service.needs[user] = ("g1", [need(50e6, None)])
-    agent = start(service.url)
-    agent.wait_for("service found")
-    agent.ask(device).close()
+    agent = start()
+    agent.ask().close()
     claims = Claims(agent.socket, os.getuid())
     wait_until(lambda: claims.needs(), "needs are there")
     (entry,) = claims.needs()
@@ -296,17 +290,16 @@ def test_needs_that_change_change_the_entries(
     assert claims.get64(claims.GENERATION) > before
 
 
-def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_stored_the_same(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+def test_a_requirement_that_a_program_stated_is_reported_as_its_own_though_the_user_stored_the_same(
+    start: Start, service: FakeService, tmp_path: Path
 ) -> None:
     """By a claim and by asking; what the program did not state is the user's."""
     asked = {"kind": "current-write-rate", "code": 3, "bound": 50e6, "weight": 1.0, "hard": False}
     stored = {"at_most": False, "unit": "MB/s", "size": 1e6, "level": "user", "level_name": "x"}
     need = {"application": None, "requirements": [asked | stored], "room_bytes": None, "expected_from": None}
     service.needs[pwd.getpwuid(os.getuid()).pw_name] = ("g1", [need])
-    agent = start(service.url)
-    agent.wait_for("service found")
-    conversation = agent.ask(device, requirements=(Requirement(CURRENT_WRITE, 50.0),))
+    agent = start()
+    conversation = agent.ask(requirements=(Requirement(CURRENT_WRITE, 50.0),))
     conversation.create(tmp_path / "asked")
     claims = Claims(agent.socket, os.getuid())
     wait_until(lambda: claims.needs(), "needs are there")
@@ -320,7 +313,7 @@ def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_
         os.close(claims.create(claim, tmp_path / f"claimed{stated}", **details))
         levels[claims.id_of(claim)] = level
     for placement, level in levels.items():
-        wait_until(lambda id=placement: id in service.decided, "it is told")
+        wait_until(lambda id=placement: id in service.decided, "it is reported")
         (reported,) = service.decided[placement][1]["requirements"]
         assert (reported["bound"], reported["level"]) == (50e6, level)
 
@@ -333,7 +326,7 @@ def test_delta_changes_its_rows_and_no_others(claims: Claims, service: FakeServi
     assert service.announcements()[-1].body["tables"][0]["revision"] == "r1"
 
 
-def test_an_element_judged_without_a_sample_is_told_without_its_age(
+def test_an_element_judged_without_a_sample_is_reported_without_its_age(
     claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     service.loads["union/b7"] = {"busy": None, "busy_average": None, "reserved": 1e6, "age": 90.0}
@@ -341,7 +334,7 @@ def test_an_element_judged_without_a_sample_is_told_without_its_age(
     wait_until(lambda: claims.table.rows()[7].reserved == 1e6, "the sample does not count any more")
     claim = claims.choose(row=7)
     os.close(claims.create(claim, tmp_path / "file"))
-    wait_until(lambda: claims.id_of(claim) in service.decided, "it is told")
+    wait_until(lambda: claims.id_of(claim) in service.decided, "it is reported")
     _, decision = service.decided[claims.id_of(claim)]
     ages = {candidate["element"]: candidate["age"] for candidate in decision["candidates"]}
     assert ages.pop("union/b7") is None
@@ -364,7 +357,7 @@ def test_other_elements_take_the_files_along(claims: Claims, service: FakeServic
 
 
 def test_busy_node_says_so(claims: Claims, service: FakeService) -> None:
-    wait_until(lambda: service.announcements()[-1].body["busy"], "the service is told that programs run here")
+    wait_until(lambda: service.announcements()[-1].body["busy"], "it is reported that programs run here")
     wait_until(lambda: service.announcements()[-1].body["in_use"], "and that they began")
 
 
@@ -388,15 +381,15 @@ def test_node_hears_often_while_files_are_created(
 
 
 @pytest.mark.root
-def test_segment_belongs_to_its_user_alone(agent: Agent, device: int, claims: Claims) -> None:
+def test_segment_belongs_to_its_user_alone(agent: Agent, claims: Claims) -> None:
     assert owner_of(claims.id) == (os.getuid(), os.getuid(), 0o600)
     assert owner_of(claims.table.id) == (os.getuid(), os.getuid(), 0o644)
     assert claims.get64(16) == claims.instance
 
 
-def test_table_is_the_nodes(agent: Agent, claims: Claims, device: int) -> None:
+def test_table_is_the_nodes(agent: Agent, claims: Claims) -> None:
     table = Table(agent.socket)
-    system, _ = table.mounts()[device]
+    system, _ = table.mounts()[agent.device]
     assert [row.element for row in table.rows(system)] == [f"union/b{number}" for number in range(8)]
     assert table.get32(table.STATE) == 1
     table.detach()

@@ -1,25 +1,23 @@
 """Claims that lie: they mislead the programs of their own user and nobody else."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from claims_program import NOBODY, Claims, Table, as_user
 from fake_service import FakeService
+from mounts import let_others_in
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 
 
 def still_works(claims: Claims, service: FakeService, path: Path) -> None:
     claim = claims.choose()
     fd = claims.create(claim, path)
-    wait_until(lambda: service.opened(claims.id_of(claim)), "the service is told of a good one")
+    wait_until(lambda: service.opened(claims.id_of(claim)), "a good one is reported")
     os.close(fd)
 
 
@@ -93,29 +91,24 @@ def test_claim_that_makes_no_sense_does_not_stay_counted_beside_a_good_one(
     wait_until(lambda: claims.table.rows()[1].own == 1, "it is counted")
     time.sleep(1.5)  # meanwhile all slots are looked at
     os.close(claims.create(good, tmp_path / "good"))
-    wait_until(lambda: service.opened(claims.id_of(good)), "the service is told of the good one")
+    wait_until(lambda: service.opened(claims.id_of(good)), "the good one is reported")
     wait_until(lambda: not any(claims.table.own().values()), "nothing is counted any more")
 
 
 @pytest.mark.root
-def test_file_of_another_user_is_not_believed(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
-) -> None:
+def test_file_of_another_user_is_not_believed(agent: Agent, service: FakeService, tmp_path: Path) -> None:
     """Root's own file, claimed by another user."""
     victim = tmp_path / "victim"
     victim.write_text("")
     status = victim.stat()
     mine = agent.socket.parent
-    for parent in (mine, *mine.parents):
-        parent.chmod(parent.stat().st_mode | 0o011)
-        if parent.parent == Path(parent.anchor):
-            break
+    let_others_in(mine)
     told = mine / "told"
     told.mkdir(mode=0o777)
     told.chmod(0o777)
 
     def claim_it() -> None:
-        agent.ask(device).close()
+        agent.ask().close()
         claims = Claims(agent.socket, NOBODY)
         claims.wait_until_staged()
         claim = claims.choose()
@@ -133,18 +126,17 @@ def test_file_of_another_user_is_not_believed(
 
 @pytest.mark.root
 def test_instance_written_into_the_head_gives_no_ids_of_others(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    start: Start, service: FakeService, tmp_path: Path
 ) -> None:
     options = ("--socket", str(tmp_path / "agent.sock"), "--state-dir", str(tmp_path / "state"))
-    agent = start(service.url, *options)
-    agent.wait_for("service found")
-    agent.ask(device).close()
+    agent = start(*options)
+    agent.ask().close()
     claims = Claims(agent.socket, os.getuid())
     claims.wait_until_staged()
     claims.put64(16, 4711)
     agent.process.kill()
     agent.process.wait()
-    agent = start(service.url, *options)
+    agent = start(*options)
     wait_until(lambda: claims.get64(16) == claims.instance, "the head says it again")
     claims.put64(16, 4711)
     claims.wait_until_staged()

@@ -1,10 +1,8 @@
-"""The node's clock is set while files are open: no age and no end follows it, only what is told as a time."""
-
-from __future__ import annotations
+"""The node's clock is set while files are open: no age and no end follows it, only reported times."""
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from claims_program import Claims, attached
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Start
 
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 HOURS = 3
@@ -28,13 +26,7 @@ def clock(base: Path) -> Path:
 
 
 @pytest.fixture
-def claims(
-    start: Callable[..., Agent],
-    service: FakeService,
-    device: int,
-    clock: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Claims]:
+def claims(start: Start, clock: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Claims]:
     assert FAKETIME, "install the Debian package libfaketime"
     with monkeypatch.context() as environment:
         for name, value in {
@@ -46,9 +38,8 @@ def claims(
             "NO_FAKE_STAT": "1",
         }.items():
             environment.setenv(name, value)
-        agent = start(service.url)
-    agent.wait_for("union has")
-    with attached(agent, device) as found:
+        agent = start(until="union has")
+    with attached(agent) as found:
         yield found
 
 
@@ -65,11 +56,11 @@ def test_a_clock_that_is_set_makes_no_age_and_no_end(
     kept, closed = claims.choose(), claims.choose()
     kept_fd = claims.create(kept, tmp_path / "kept")
     closed_fd = claims.create(closed, tmp_path / "closed")
-    wait_until(lambda: service.opened(claims.id_of(closed)), "it is told")
+    wait_until(lambda: service.opened(claims.id_of(closed)), "it is reported")
     clock.write_text(f"{ahead:+}h")
     after = claims.choose()
     after_fd = claims.create(after, tmp_path / "after")
-    wait_until(lambda: claims.id_of(after) in service.decided, "it is told")
+    wait_until(lambda: claims.id_of(after) in service.decided, "it is reported")
     _, decision = service.decided[claims.id_of(after)]
     assert abs(decision["decided_at"] - time.time() - ahead * 3600) < FAR, "the clock was set"
     assert 0 <= decision["age_seconds"] < FAR

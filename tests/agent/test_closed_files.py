@@ -1,11 +1,8 @@
 """Files that were closed count while a cache writes them out, and while their node reads them again."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,8 @@ from agent_sources import link
 from claims_program import Claims, attached
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Start
 
 SLOW = 2e6  # bytes a second
 
@@ -25,11 +23,10 @@ def slow() -> str:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: FakeService, device: int, slow: str) -> Iterator[Claims]:
+def claims(start: Start, service: FakeService, slow: str) -> Iterator[Claims]:
     service.facts = {element: {slow: SLOW} for element in service.targets}
-    agent = start(service.url)
-    agent.wait_for("union has")
-    with attached(agent, device) as found:
+    agent = start(until="union has")
+    with attached(agent) as found:
         yield found
 
 
@@ -48,7 +45,7 @@ def test_file_that_caches_still_write_counts_for_longer(
     claim = claims.choose()
     fd = claims.create(claim, tmp_path / "large")
     large = claims.id_of(claim)
-    wait_until(lambda: service.opened(large), "it is told")
+    wait_until(lambda: service.opened(large), "it is reported")
     begun = time.monotonic()
     os.write(fd, bytes(int(3 * SLOW)))
     os.close(fd)
@@ -70,7 +67,7 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
         return sum(claims.table.own().values())
 
     large = close(claims, tmp_path / "large", bytes(int(3 * SLOW)))  # before the agent can look, as a rule
-    wait_until(lambda: service.opened(large), "it is told")
+    wait_until(lambda: service.opened(large), "it is reported")
     wait_until(lambda: streams() == 0, "it is written, and nobody reads it")
     wait_until(lambda: service.is_closed(large), "its size is reported as that of a closed file")
     assert service.bytes_of(large) == 3 * SLOW
@@ -84,10 +81,10 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What is told of files by what happened to them since they were closed."""
+    """What is reported of files by what happened to them since they were closed."""
     place = tmp_path_factory.mktemp("closed")
     program = link(place / "closed_files", "closed_files.cpp")
-    said = subprocess.run([program, place], capture_output=True, text=True, check=True, timeout=60)
+    said = ran([program, place])
     return said.stdout.splitlines()
 
 

@@ -1,18 +1,14 @@
 """A core of its own: the loop stays there and polls, so that no program has to wake the agent."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from claims_program import Claims, Table
-from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Agent, Start
 
 CORE = max(os.sched_getaffinity(0))
 
@@ -24,16 +20,13 @@ def sleeps(agent: Agent) -> int:
     return int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
 
 
-def test_the_loop_polls_on_its_core_and_is_never_asleep(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
-    agent = start(service.url, "--core", str(CORE))
-    agent.wait_for("service found")
+def test_the_loop_polls_on_its_core_and_is_never_asleep(start: Start) -> None:
+    agent = start("--core", str(CORE))
     pid = agent.process.pid
     wait_until(lambda: os.sched_getaffinity(pid) == {CORE}, "the loop is on its core")
     others = {int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()} - {pid}
     assert all(os.sched_getaffinity(task) == os.sched_getaffinity(0) for task in others)
-    agent.ask(device).close()
+    agent.ask().close()
     claims = Claims(agent.socket, os.getuid())
     claims.wait_until_staged()
 
@@ -55,8 +48,8 @@ def test_the_loop_polls_on_its_core_and_is_never_asleep(
     claims.table.detach()
 
 
-def test_it_may_sleep_there(start: Callable[..., Agent], service: FakeService) -> None:
-    agent = start(service.url, "--core", str(CORE), "--sleep")
+def test_it_may_sleep_there(start: Start) -> None:
+    agent = start("--core", str(CORE), "--sleep")
     table = Table(agent.socket)
     wait_until(lambda: table.get32(Table.ASLEEP) == 1, "it sleeps")
     assert os.sched_getaffinity(agent.process.pid) == {CORE}
@@ -76,6 +69,6 @@ def test_a_core_that_cannot_be_had_is_refused(
         "--state-dir",
         base / "s",
     ]
-    ran = subprocess.run([*command, *options], capture_output=True, text=True, timeout=60, check=False)
-    assert ran.returncode != 0
-    assert told in ran.stderr
+    done = ran([*command, *options], code=None)
+    assert done.returncode != 0
+    assert told in done.stderr

@@ -1,7 +1,5 @@
 """Starting and stopping: options, the token file, the socket file, signals."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pwd
@@ -12,7 +10,6 @@ import socket
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import program_side as side
@@ -20,7 +17,8 @@ import pytest
 from claims_program import segment_of
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Agent, Start
 
 NOBODY = 65534
 OPTIONS = {
@@ -34,20 +32,20 @@ OPTIONS = {
 
 def refused(binary: Path, *options: str) -> tuple[int, str]:
     """Run an agent that must not start; returns its status and what it says."""
-    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=60, check=False)
+    done = ran([binary, *options], code=None)
     assert done.returncode != 0
     return done.returncode, done.stderr
 
 
 def test_help_lists_every_option_and_nothing_else(binary: Path) -> None:
-    done = subprocess.run([binary, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    done = ran([binary, "--help"])
     rows = [line for line in done.stdout.splitlines() if re.match(r"  -", line)]
     listed = {name for row in rows for name in re.findall(r"--[a-z-]+", row.split()[0])}
     assert listed == OPTIONS
 
 
 def test_version_is_the_projects(binary: Path) -> None:
-    done = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=60, check=True)
+    done = ran([binary, "--version"])
     cmake = (Path(__file__).resolve().parents[2] / "libses/CMakeLists.txt").read_text()
     assert done.stdout.split()[0] == "ses-agent"
     assert f"VERSION {done.stdout.split()[1]} " in cmake
@@ -140,44 +138,39 @@ def test_everybody_may_ask(agent: Agent) -> None:
 
 
 def test_second_agent_on_the_same_socket_is_refused_and_the_first_goes_on(
-    agent: Agent, binary: Path, service: FakeService, device: int
+    agent: Agent, binary: Path, service: FakeService
 ) -> None:
     status, said = refused(binary, "--service", service.url, "--socket", str(agent.socket))
     assert status == 1
     assert f"another process listens on {agent.socket}" in said
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    assert agent.status() == side.PLACE
 
 
 def test_socket_left_over_by_a_killed_agent_is_replaced(
-    binary: Path, service: FakeService, device: int, tmp_path: Path
+    binary: Path, service: FakeService, tmp_path: Path
 ) -> None:
-    killed = Agent(binary, tmp_path, service.url)
+    killed = Agent(binary, tmp_path, service.url, device=tmp_path.stat().st_dev)
     killed.wait_for("answers on")
     killed.process.send_signal(signal.SIGKILL)
     killed.process.wait()
     assert killed.socket.exists()
     killed.log.unlink()
-    agent = Agent(binary, tmp_path, service.url)
+    agent = Agent(binary, tmp_path, service.url, device=tmp_path.stat().st_dev)
     try:
         agent.wait_for("service found")
-        with agent.ask(device) as conversation:
-            assert conversation.answer.status == side.PLACE
+        assert agent.status() == side.PLACE
     finally:
         agent.stop()
 
 
-def test_lock_that_others_can_hold_keeps_no_agent_from_starting(
-    start: Callable[..., Agent], service: FakeService, base: Path
-) -> None:
+def test_lock_that_others_can_hold_keeps_no_agent_from_starting(start: Start, base: Path) -> None:
     """Whoever may enter the socket's directory can lock that, and for as long as they like."""
     directory = base / "run"
     directory.mkdir()
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
-        agent = start(service.url, "--socket", str(directory / "agent.sock"))
-        agent.wait_for("service found")
+        start("--socket", str(directory / "agent.sock"))
     finally:
         os.close(held)
     assert stat.S_IMODE((directory / "agent.sock.lock").stat().st_mode) == 0o600
@@ -248,9 +241,9 @@ def test_socket_that_cannot_be_made_is_explained(
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_stopping_tells_nothing_of_places_not_used_and_removes_the_socket(
-    agent: Agent, service: FakeService, device: int, stop: signal.Signals
+    agent: Agent, service: FakeService, stop: signal.Signals
 ) -> None:
-    holding = agent.ask(device)
+    holding = agent.ask()
     agent.process.send_signal(stop)
     assert agent.stop() == 0
     assert service.open_now() == set()
@@ -259,16 +252,16 @@ def test_stopping_tells_nothing_of_places_not_used_and_removes_the_socket(
     holding.close()
 
 
-def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: FakeService, device: int) -> None:
+def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: FakeService) -> None:
     for _ in range(3):
-        agent.ask(device).close()
+        agent.ask().close()
     service.kill()
     assert agent.stop() == 0
     assert agent.says("stopped;")
 
 
-def test_stopping_leaves_a_successors_socket_alone(start: Callable[..., Agent], service: FakeService) -> None:
-    agent = start(service.url)
+def test_stopping_leaves_a_successors_socket_alone(start: Start) -> None:
+    agent = start()
     agent.socket.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as successor:
         successor.bind(str(agent.socket))

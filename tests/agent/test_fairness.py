@@ -1,39 +1,33 @@
 """One user who floods the agent: turned away beyond a limit, and nobody else notices."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import program_side as side
 import pytest
-from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 
 NOBODY = 65534
 HERE = Path(__file__).parent
 
 
-def test_user_who_asks_too_fast_is_turned_away_for_a_moment(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
-    agent = start(service.url, "--asks-per-second", "5")
-    agent.wait_for("service found")
+def test_user_who_asks_too_fast_is_turned_away_for_a_moment(start: Start) -> None:
+    agent = start("--asks-per-second", "5")
     with agent.held():
         asked = [side.connect(agent.socket) for _ in range(100)]
         for connection in asked:
-            connection.send(side.ask_message(device))
+            connection.send(side.ask_message(agent.device))
     placed = sum(is_placed(connection) for connection in asked)
     assert agent.says("asks more than 5 times a second")
     assert 5 <= placed < 100, "a second's worth may come at once"
-    wait_until(lambda: answered(agent, device), "the user is served again")
+    wait_until(agent.places, "the user is served again")
 
 
 def is_placed(connection: socket.socket) -> bool:
@@ -45,31 +39,21 @@ def is_placed(connection: socket.socket) -> bool:
             return False
 
 
-def answered(agent: Agent, device: int) -> bool:
-    try:
-        with agent.ask(device) as conversation:
-            return conversation.answer.status == side.PLACE
-    except (OSError, AssertionError):  # the connection was closed: the original call
-        return False
-
-
 @pytest.fixture
-def prepared(start: Callable[..., Agent], service: FakeService) -> Agent:
+def prepared(start: Start) -> Agent:
     """An agent that knows its elements."""
-    agent = start(service.url)
-    agent.wait_for("union has 2 candidates")
-    return agent
+    return start(until="union has 2 candidates")
 
 
 @pytest.fixture
-def flood(prepared: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+def flood(prepared: Agent) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Three processes of another user that ask, and send rubbish, as fast as they can."""
     script = (
         "import os, socket, sys\n"
         f"sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}\n"
         "import program_side as side\n"
         f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
-        f"ask = side.ask_message({device}, 'flood')\n"
+        f"ask = side.ask_message({prepared.device}, 'flood')\n"
         "held = []\n"
         "sys.stdout.write('x'); sys.stdout.flush()\n"
         "number = 0\n"
@@ -100,7 +84,7 @@ def flood(prepared: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]
 
 @pytest.mark.root
 def test_flood_of_one_user_shuts_nobody_out(
-    flood: list[subprocess.Popen[bytes]], prepared: Agent, device: int, tmp_path: Path
+    flood: list[subprocess.Popen[bytes]], prepared: Agent, tmp_path: Path
 ) -> None:
     """The kernel's queue of connections is everybody's and may be full for a moment; whoever got through
     is given a place, also when flood and load keep the service from answering.
@@ -108,7 +92,7 @@ def test_flood_of_one_user_shuts_nobody_out(
 
     def is_created(file: Path) -> bool:
         try:
-            conversation = prepared.ask(device, "victim")
+            conversation = prepared.ask("victim")
         except BlockingIOError:
             return False
         assert conversation.answer.status == side.PLACE
@@ -122,9 +106,9 @@ def test_flood_of_one_user_shuts_nobody_out(
 
 @pytest.mark.root
 def test_two_users_who_fill_the_agent_keep_no_third_out(
-    start: Callable[..., Agent], service: FakeService, device: int, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = start(service.url, "--answer-ms", "5000")
+    agent = start("--answer-ms", "5000")
     monkeypatch.chdir(agent.socket.parent)  # pytest closes the folders above
     held: list[socket.socket] = []
     end = time.monotonic() + 60
@@ -144,8 +128,7 @@ def test_two_users_who_fill_the_agent_keep_no_third_out(
                 held.pop().close()
                 time.sleep(0.01)
             os.seteuid(0)
-        with agent.ask(device) as conversation:
-            assert conversation.answer.status == side.PLACE
+        assert agent.status() == side.PLACE
     finally:
         os.seteuid(0)
         for connection in held:

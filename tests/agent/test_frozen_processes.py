@@ -1,19 +1,19 @@
 """A process that nobody can look at, or a name service that does not answer, holds up nobody else's files."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from fake_service import FakeService
+from mounts import let_others_in
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Agent, Start
 
 PROBES = Path(__file__).parent / "probes"
 NOBODY = 65534
@@ -39,18 +39,13 @@ pytestmark = [pytest.mark.root, pytest.mark.usefixtures("_other_users_reach_the_
 
 @pytest.fixture
 def _other_users_reach_the_socket(base: Path) -> None:
-    for parent in (base, *base.parents):
-        parent.chmod(parent.stat().st_mode | 0o011)
-        if parent.parent == Path(parent.anchor):
-            break
+    let_others_in(base)
 
 
 @pytest.fixture
 def frozen(base: Path) -> Iterator[tuple[int, int]]:
     """Processes of nobody: one whose memory nobody can read, and one stuck in execve() that shares it."""
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=False
-    )
+    flags = ran(["pkg-config", "--cflags", "--libs", "fuse3"], code=None)
     if flags.returncode != 0:
         pytest.skip("needs libfuse3-dev")
     program, folder = base / "frozen", base / "hanging"
@@ -82,7 +77,7 @@ def frozen(base: Path) -> Iterator[tuple[int, int]]:
         subprocess.run(["umount", "-l", folder], check=False, capture_output=True)
 
 
-def report_for(agent: Agent, device: int, path: Path, pid: int) -> str:
+def report_for(agent: Agent, path: Path, pid: int) -> str:
     """Nobody says that a process of its own has a file that it created; the placement."""
     script = (
         "import os, pathlib, sys\n"
@@ -91,20 +86,20 @@ def report_for(agent: Agent, device: int, path: Path, pid: int) -> str:
         "fd = os.open(sys.argv[1], os.O_PATH)\n"
         "socket = pathlib.Path(sys.argv[2])\n"
         "os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)\n"
-        f"conversation = side.Conversation(socket, side.ask_message({device}, 'frozen'))\n"
+        f"conversation = side.Conversation(socket, side.ask_message({agent.device}, 'frozen'))\n"
         "conversation.report(side.CREATED, status=os.fstat(fd), fd=int(sys.argv[3]), descriptors=(fd,))\n"
         "conversation.close()\n"
         "print(conversation.answer.placement)\n"
     )
     command = [sys.executable, "-c", script, path, agent.socket, str(-pid)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.strip()
+    return ran(command).stdout.strip()
 
 
-def all_are_known(agent: Agent, service: FakeService, device: int, folder: Path, name: str) -> None:
+def all_are_known(agent: Agent, service: FakeService, folder: Path, name: str) -> None:
     """Ten files of root are known to the service, and their ends."""
     placements = []
     for number in range(10):
-        asked = agent.ask(device)
+        asked = agent.ask()
         fd = asked.create(folder / f"{name}{number}")
         placements.append(asked.answer.placement)
         wait_until(lambda: service.opened(placements[-1]), "the file is known")
@@ -115,19 +110,19 @@ def all_are_known(agent: Agent, service: FakeService, device: int, folder: Path,
 
 @pytest.mark.timeout(600)
 def test_a_process_that_nobody_can_look_at_holds_up_no_files_of_others(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path, frozen: tuple[int, int]
+    agent: Agent, service: FakeService, tmp_path: Path, frozen: tuple[int, int]
 ) -> None:
     for number, pid in enumerate(frozen):
         path = tmp_path / f"of-nobody-{number}"
         path.touch()
         os.chown(path, NOBODY, NOBODY)
-        report_for(agent, device, path, pid)
-        all_are_known(agent, service, device, tmp_path, f"beside-{number}-")
+        report_for(agent, path, pid)
+        all_are_known(agent, service, tmp_path, f"beside-{number}-")
 
 
 @pytest.mark.timeout(600)
 def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, base: Path,
+    start: Start, service: FakeService, tmp_path: Path, base: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     source, library = base / "names.c", base / "names.so"
@@ -136,8 +131,7 @@ def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
     with monkeypatch.context() as environment:
         environment.setenv("LD_PRELOAD", str(library))
         environment.setenv("ALL_NAMES_KNOWN", str(base / "known"))
-        agent = start(service.url, "--answer-ms", "2000")  # so long a question of nobody waits for the name
-    agent.wait_for("service found")
+        agent = start("--answer-ms", "2000")  # so long a question of nobody waits for the name
     path = tmp_path / "of-nobody"
     path.touch()
     os.chown(path, NOBODY, NOBODY)
@@ -146,16 +140,16 @@ def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
             ["sleep", "infinity"], stdout=file, user=NOBODY, group=NOBODY, extra_groups=[]
         )
     try:
-        held_back = report_for(agent, device, path, holder.pid)
-        all_are_known(agent, service, device, tmp_path, "beside-")
+        held_back = report_for(agent, path, holder.pid)
+        all_are_known(agent, service, tmp_path, "beside-")
         os.truncate(path, 64 * MIB)
-        asked = agent.ask(device)
+        asked = agent.ask()
         os.ftruncate(asked.create(tmp_path / "grows"), 64 * MIB)
-        wait_until(lambda: service.bytes_of(asked.answer.placement) == 64 * MIB, "sizes are told")
+        wait_until(lambda: service.bytes_of(asked.answer.placement) == 64 * MIB, "sizes are reported")
         assert service.opened(held_back) == [], "not under another name"
         (base / "known").touch()
         wait_until(lambda: service.opened(held_back), "the user's name is known")
-        wait_until(lambda: service.bytes_of(held_back) == 64 * MIB, "what it grew by meanwhile is told")
+        wait_until(lambda: service.bytes_of(held_back) == 64 * MIB, "what it grew by meanwhile is reported")
     finally:
         holder.kill()
         holder.wait()

@@ -1,7 +1,5 @@
 """Messages nobody would write, sent to a running agent."""
 
-from __future__ import annotations
-
 import os
 import random
 import socket
@@ -12,7 +10,6 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import Table
-from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
 
@@ -33,12 +30,10 @@ def descriptors(tmp_path: Path) -> Iterator[list[int]]:
         yield found
 
 
-def test_no_conversation_breaks_the_agent(
-    agent: Agent, service: FakeService, device: int, descriptors: list[int]
-) -> None:
+def test_no_conversation_breaks_the_agent(agent: Agent, descriptors: list[int]) -> None:
     """Random bytes and sizes, several descriptors, halves of messages, and an end at every point."""
     dice = random.Random(4711)
-    good = [side.ask_message(device, "app"), side.ask_message(device, "other", expected_bytes=5)]
+    good = [side.ask_message(agent.device, "app"), side.ask_message(agent.device, "other", expected_bytes=5)]
     held = len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
     for _ in range(1500):
         with side.connect(agent.socket) as connection, suppress(OSError):
@@ -47,8 +42,7 @@ def test_no_conversation_breaks_the_agent(
                 say_something(connection, dice, good, descriptors)
             if dice.randrange(3) == 0:
                 connection.shutdown(dice.choice([socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR]))
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    assert agent.status() == side.PLACE
     assert agent.process.poll() is None
     wait_until(
         lambda: (

@@ -1,7 +1,5 @@
 """What a program that lies, floods or plants traps can do to others: nothing."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat
@@ -9,17 +7,17 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import program_side as side
 import pytest
 from claims_program import counted
 from fake_service import FakeService
-from mounts import unmount
+from mounts import let_others_in, unmount
 from patience import moves, wait_until
 from program_side import HEADER, Requirement
-from running_agent import Agent
+from running_agent import Agent, Start
 
 NOBODY = 65534
 
@@ -66,14 +64,13 @@ def bad_messages(device: int) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("what", bad_messages(0))
 def test_message_that_is_not_exactly_one_is_dropped_with_its_connection(
-    agent: Agent, service: FakeService, device: int, what: str
+    agent: Agent, service: FakeService, what: str
 ) -> None:
     connection = side.connect(agent.socket)
-    connection.send(bad_messages(device)[what])
+    connection.send(bad_messages(agent.device)[what])
     assert dropped(connection)
     assert service.open_now() == set()
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    assert agent.status() == side.PLACE
 
 
 def dropped(connection: socket.socket) -> bool:
@@ -85,10 +82,8 @@ def dropped(connection: socket.socket) -> bool:
             return True
 
 
-def test_second_question_on_one_connection_is_dropped(
-    agent: Agent, service: FakeService, device: int
-) -> None:
-    message = side.ask_message(device, "app")
+def test_second_question_on_one_connection_is_dropped(agent: Agent, service: FakeService) -> None:
+    message = side.ask_message(agent.device, "app")
     connection = side.connect(agent.socket)
     connection.send(message)
     placement = side.parse_answer(connection.recv(4096)).placement
@@ -100,13 +95,13 @@ def test_second_question_on_one_connection_is_dropped(
 
 
 def test_report_about_somebody_elses_placement_changes_nothing(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
-    victim = agent.ask(device)
+    victim = agent.ask()
     fd = victim.create(tmp_path / "file")
-    wait_until(lambda: service.opened(victim.answer.placement), "the service is told")
+    wait_until(lambda: service.opened(victim.answer.placement), "it is reported")
     for outcome in (side.NOT_CREATED, side.CREATED):
-        with agent.ask(device, "thief") as thief:
+        with agent.ask("thief") as thief:
             thief.report(outcome, status=os.fstat(fd), fd=fd, placement=victim.answer.placement)
             stolen_with = thief.answer.placement
         wait_until(lambda: moves(fd) and counted(agent.socket) == 1, "only the file of the other one counts")
@@ -118,12 +113,12 @@ def test_report_about_somebody_elses_placement_changes_nothing(
 
 @pytest.mark.root
 def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     """Who may read a file may have it open, and say that it was created just now."""
-    victim = agent.ask(device)
+    victim = agent.ask()
     fd = victim.create(tmp_path / "file")
-    wait_until(lambda: service.opened(victim.answer.placement), "the service is told")
+    wait_until(lambda: service.opened(victim.answer.placement), "it is reported")
     script = (
         "import os, pathlib, sys\n"
         f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
@@ -132,15 +127,13 @@ def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
         "connection = pathlib.Path(sys.argv[2])\n"
         "os.setgroups([]); os.setresgid(65534, 65534, 65534)\n"
         "os.setresuid(65534, 65534, 65534)\n"
-        f"conversation = side.Conversation(connection, side.ask_message({device}, 'thief'))\n"
+        f"conversation = side.Conversation(connection, side.ask_message({agent.device}, 'thief'))\n"
         "conversation.report(side.CREATED, status=os.fstat(fd), fd=fd)\n"
         "conversation.close()\n"
         "print(conversation.answer.placement, flush=True)\n"
         "sys.stdin.read()\n"
     )
-    for parent in (agent.socket.parent, *agent.socket.parents):
-        if parent.stat().st_uid == os.getuid() and parent != parent.parent:
-            parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(agent.socket.parent)
     command = [sys.executable, "-c", script, str(tmp_path / "file"), str(agent.socket)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout
@@ -153,11 +146,11 @@ def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
 
 
 def test_claim_to_have_created_what_the_process_has_not_open_is_not_believed(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     private = tmp_path / "private"
     private.write_text("x" * 1000)
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         conversation.report(side.CREATED, status=private.stat(), fd=0)
         placement = conversation.answer.placement
     wait_until(lambda: service.ended(placement), "the placement is ended")
@@ -165,15 +158,14 @@ def test_claim_to_have_created_what_the_process_has_not_open_is_not_believed(
     assert [body["path"] for body in service.opened(placement)] in ([], [None])
 
 
-def test_two_hundred_silent_connections_keep_nobody_waiting(agent: Agent, device: int) -> None:
+def test_two_hundred_silent_connections_keep_nobody_waiting(agent: Agent) -> None:
     silent = [side.connect(agent.socket) for _ in range(200)]
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    assert agent.status() == side.PLACE
     for connection in silent:
         assert dropped(connection), "a silent connection is closed by the agent"
 
 
-def test_flood_of_connections_is_turned_away_and_passes(agent: Agent, device: int) -> None:
+def test_flood_of_connections_is_turned_away_and_passes(agent: Agent) -> None:
     flood: list[socket.socket] = []
     while len(flood) % 100 or not agent.says("too many connections"):  # faster than silent ones are closed
         assert len(flood) < 10_000, "nothing limits the connections"
@@ -188,14 +180,7 @@ def test_flood_of_connections_is_turned_away_and_passes(agent: Agent, device: in
     for connection in flood:
         connection.close()
 
-    def placed() -> bool:
-        try:
-            with agent.ask(device) as conversation:
-                return conversation.answer.status == side.PLACE
-        except (OSError, AssertionError):
-            return False
-
-    wait_until(placed, "programs are served again")
+    wait_until(agent.places, "programs are served again")
 
 
 @pytest.fixture
@@ -210,112 +195,82 @@ def trap(branches: dict[str, Path], service: FakeService) -> Iterator[Path]:
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), 0o755)
 
 
-@pytest.fixture
-def later(start: Callable[..., Agent], service: FakeService) -> Callable[[], Agent]:
-    """Start the agent when the trap is laid: it makes directories for whoever has processes here."""
-
-    def begin() -> Agent:
-        agent = start(service.url)
-        agent.wait_for("service found")
-        return agent
-
-    return begin
+def refused(agent: Agent) -> bool:
+    return agent.status() == side.UNAVAILABLE
 
 
-def refused(agent: Agent, device: int) -> bool:
-    with agent.ask(device) as conversation:
-        return conversation.answer.status == side.UNAVAILABLE
-
-
-def test_link_in_place_of_the_staging_directory_is_refused(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_link_in_place_of_the_staging_directory_is_refused(start: Start, trap: Path) -> None:
     (trap / ".ses").symlink_to(trap.parent / "outside")
-    agent = later()
-    assert refused(agent, device)
+    agent = start()
+    assert refused(agent)
     assert agent.says("/b1/.ses: is not a directory of the agent's")
 
 
-def test_link_in_place_of_a_users_staging_directory_is_refused(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_link_in_place_of_a_users_staging_directory_is_refused(start: Start, trap: Path) -> None:
     (trap / ".ses").mkdir(mode=0o711)
     (trap / ".ses" / str(os.getuid())).symlink_to(trap.parent / "outside")
-    assert refused(later(), device)
+    assert refused(start())
 
 
-def test_file_in_place_of_the_staging_directory_is_refused(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_file_in_place_of_the_staging_directory_is_refused(start: Start, trap: Path) -> None:
     (trap / ".ses").write_text("mine")
-    assert refused(later(), device)
+    assert refused(start())
     assert (trap / ".ses").read_text() == "mine"
 
 
 @pytest.mark.root
-def test_staging_directory_of_somebody_else_is_refused(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_staging_directory_of_somebody_else_is_refused(start: Start, trap: Path) -> None:
     (trap / ".ses").mkdir(mode=0o777)
     os.chown(trap / ".ses", NOBODY, NOBODY)
-    agent = later()
-    assert refused(agent, device)
+    agent = start()
+    assert refused(agent)
     assert agent.says(f"belongs to uid {NOBODY} instead of 0; remove it")
     assert (trap / ".ses").stat().st_uid == NOBODY
 
 
 @pytest.mark.root
-def test_users_staging_directory_of_another_user_is_refused(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_users_staging_directory_of_another_user_is_refused(start: Start, trap: Path) -> None:
     (trap / ".ses").mkdir(mode=0o711)
     (trap / ".ses" / "0").mkdir(mode=0o700)
     os.chown(trap / ".ses" / "0", NOBODY, NOBODY)
-    assert refused(later(), device)
+    assert refused(start())
 
 
 @pytest.mark.root
-def test_mount_in_place_of_the_staging_directory_is_refused(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_mount_in_place_of_the_staging_directory_is_refused(start: Start, trap: Path) -> None:
     (trap / ".ses").mkdir(mode=0o711)
     subprocess.run(["mount", "-t", "tmpfs", "none", trap / ".ses"], check=True)
     try:
-        assert refused(later(), device)
+        assert refused(start())
     finally:
         unmount(trap / ".ses")
 
 
-def test_wrong_modes_of_staging_directories_are_put_right(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_wrong_modes_of_staging_directories_are_put_right(start: Start, trap: Path) -> None:
     (trap / ".ses").mkdir()
     (trap / ".ses" / str(os.getuid())).mkdir()
     (trap / ".ses").chmod(0o2777)
     (trap / ".ses" / str(os.getuid())).chmod(0o2777)
-    agent = later()
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    agent = start()
+    assert agent.status() == side.PLACE
     assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o755
     assert stat.S_IMODE((trap / ".ses" / str(os.getuid())).stat().st_mode) == 0o744
 
 
 def test_a_directory_that_was_renamed_to_the_staging_directory_is_left_alone(
-    later: Callable[[], Agent], device: int, trap: Path
+    start: Start, trap: Path
 ) -> None:
     """Who owns a branch may rename root's directories there."""
     (trap / ".ses/#4711").mkdir(parents=True)
     (trap / ".ses").chmod(0o700)
-    agent = later()
-    assert refused(agent, device)
+    agent = start()
+    assert refused(agent)
     assert agent.says("/b1/.ses: holds what the agent did not make")
     assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o700
     assert [path.name for path in (trap / ".ses").iterdir()] == ["#4711"]
 
 
-def test_group_and_access_list_of_the_branch_are_not_inherited(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_group_and_access_list_of_the_branch_are_not_inherited(start: Start, trap: Path) -> None:
     """Files created in the staging directory would carry them to where the original call has none."""
     default_acl = struct.pack(
         "<I HHI HHI HHI HHI HHI",
@@ -326,8 +281,8 @@ def test_group_and_access_list_of_the_branch_are_not_inherited(
     except OSError as error:
         pytest.skip(f"no access lists on this file system: {error}")
     trap.chmod(0o3775)
-    agent = later()
-    with agent.ask(device) as conversation:
+    agent = start()
+    with agent.ask() as conversation:
         assert conversation.answer.status == side.PLACE
         stage = conversation.answer.stage
     for path in (stage.parent, stage):
@@ -337,12 +292,7 @@ def test_group_and_access_list_of_the_branch_are_not_inherited(
 
 
 def test_leftovers_are_removed_and_nothing_else(
-    start: Callable[..., Agent],
-    service: FakeService,
-    device: int,
-    trap: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    start: Start, trap: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stage = trap / ".ses" / str(os.getuid())
     stage.mkdir(parents=True)
@@ -358,23 +308,20 @@ def test_leftovers_are_removed_and_nothing_else(
     kept[-1].symlink_to(trap / "precious")
     (stage / "left-over").touch()
     monkeypatch.setenv("LD_PRELOAD", str(later_by(120, tmp_path)))
-    agent = start(service.url)
-    agent.wait_for("service found")
-    agent.ask(device).close()
+    agent = start()
+    agent.ask().close()
     agent.wait_for("removed 1 files left over")
     assert not (stage / "left-over").exists()
     assert all(os.path.lexists(path) for path in kept)
 
 
-def test_create_under_way_is_not_taken_for_a_leftover(
-    later: Callable[[], Agent], device: int, trap: Path
-) -> None:
+def test_create_under_way_is_not_taken_for_a_leftover(start: Start, trap: Path) -> None:
     stage = trap / ".ses" / str(os.getuid())
     stage.mkdir(parents=True)
     (trap / ".ses").chmod(0o755)
     (stage / "under-way").touch()
-    agent = later()
-    agent.ask(device).close()
+    agent = start()
+    agent.ask().close()
     assert agent.stop() == 0  # the sweep that the question began is over
     assert (stage / "under-way").exists()
 

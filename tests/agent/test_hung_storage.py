@@ -3,8 +3,6 @@
 The server of a real union is stopped, as one of NFS may be: whoever asks the union waits.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -19,7 +17,7 @@ from claims_program import Claims
 from fake_service import FakeService
 from mounts import served
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 
 pytestmark = pytest.mark.root
 
@@ -53,10 +51,10 @@ def other(base: Path, service: FakeService, union: Path, request: pytest.Fixture
 
 @pytest.fixture
 def make(
-    start: Callable[..., Agent], service: FakeService, union: Path, other: Union, base: Path, binary: Path
+    start: Start, union: Path, other: Union, base: Path, binary: Path
 ) -> Callable[[Path, int, int], None]:
     """Make files in a directory under the library, as a user."""
-    agent = start(service.url)
+    agent = start()
     for name in ("union", "other"):
         agent.wait_for(f"storage system {name} is mounted")
     for directory in (base, *base.parents):  # pytest closes those of its own

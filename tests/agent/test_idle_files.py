@@ -1,7 +1,5 @@
 """Open files in which nothing moves: no streams, in the node's table and for the service, until they move."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading
@@ -17,7 +15,7 @@ from patience import moves, wait_until
 
 MIB = 1 << 20
 KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of <linux/falloc.h>
-SECOND = 1000  # of `last_placed`; that of elements in use is told in whole seconds
+SECOND = 1000  # of `last_placed`; that of elements in use is reported in whole seconds
 
 
 @pytest.fixture
@@ -79,7 +77,7 @@ def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
     assert service.ended(ids[0]) == [{"reason": "closed", "bytes_written": 1}]
 
 
-def test_an_open_file_is_told_to_be_as_large_as_it_was_given_room(
+def test_an_open_file_is_reported_to_be_as_large_as_it_was_given_room(
     claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     made = [claims.choose(row=row) for row in range(2)]
@@ -97,7 +95,7 @@ def test_an_open_file_is_told_to_be_as_large_as_it_was_given_room(
     assert service.ended(ids[1]) == [{"reason": "closed", "bytes_written": 0}]
 
 
-def test_idle_file_is_told_as_such_to_a_service_that_forgot_it(
+def test_idle_file_is_reported_as_such_to_a_service_that_forgot_it(
     claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim = claims.choose(row=1)
@@ -107,7 +105,7 @@ def test_idle_file_is_told_as_such_to_a_service_that_forgot_it(
     service.kill()
     service.forget()
     service.revive()
-    wait_until(lambda: service.opened(placement), "it is told again")
+    wait_until(lambda: service.opened(placement), "it is reported again")
     assert service.is_idle(placement)
     os.close(fd)
     service.wait_for_end(placement)

@@ -1,7 +1,5 @@
 """A file counts for a job only if something that only root writes says that the job is its user's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

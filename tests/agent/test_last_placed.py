@@ -1,15 +1,13 @@
 """When equal elements were last placed on, as the table of a node says it."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from claims_program import NOT_CREATED, Claims, attached
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Start
 
 YESTERDAY = 1_700_000_000_000  # milliseconds since the epoch
 
@@ -21,16 +19,15 @@ def numbers() -> range:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: FakeService, device: int) -> Iterator[Claims]:
+def claims(start: Start, service: FakeService) -> Iterator[Claims]:
     """Those of a user of a node that was told of two files of others, and of one that ended."""
     service.loads = {
         "union/b0": {"own": 1, "last_placed": YESTERDAY + 2999},
         "union/b1": {"own": 1, "last_placed": YESTERDAY + 1001},
         "union/b2": {"own": 0, "last_placed": YESTERDAY + 5000},
     }
-    agent = start(service.url)
-    agent.wait_for("union has 4 candidates")
-    with attached(agent, device, counted=2) as found:
+    agent = start(until="union has 4 candidates")
+    with attached(agent, counted=2) as found:
         yield found
 
 

@@ -15,7 +15,7 @@ FOLDERS = (
     "systems",  # storage systems, branches, staging directories
     "rules",  # which files are placed, published
     "table",  # the candidates, published
-    "announcements",  # what the service is told
+    "announcements",  # reports to the service
     "files",  # placed files until they are closed
     "claims",  # what programs chose
     "server",  # the socket

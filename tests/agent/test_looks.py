@@ -1,7 +1,5 @@
 """What hangs, or is not what it was, costs a bounded part of the looks at it, and nothing of others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -15,6 +13,7 @@ from agent_sources import link
 from fake_service import FakeService
 from mounts import served, small_disk, stopped
 from patience import wait_until
+from ran import ran
 from running_agent import Agent
 
 pytestmark = pytest.mark.root
@@ -53,7 +52,7 @@ def end(pid: int) -> None:
 
 
 def test_calls_hang_side_by_side_and_bar_no_more_than_their_users(probe: Path) -> None:
-    done = subprocess.run([probe, "limits"], capture_output=True, text=True, timeout=600, check=True)
+    done = ran([probe, "limits"])
     assert [line for line in done.stdout.splitlines() if line[0] != "["] == [  # but the log
         "together 20; of root 0 1; of a user 0, of another 1, of none 1",
         "of many: of one of them 0, of who has one 0, of another 1, of none 1",
@@ -97,7 +96,7 @@ def test_what_a_process_reads_does_not_count_for_who_had_its_number(probe: Path,
 
 
 def test_a_process_with_the_number_of_another_has_none_of_its_files(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     """The first one is stopped before, which ends and hides nothing that is open."""
     script = (
@@ -110,13 +109,13 @@ def test_a_process_with_the_number_of_another_has_none_of_its_files(
         "print(conversation.answer.placement, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGSTOP)\n"
     )
-    command = [sys.executable, "-c", script, agent.socket, str(device), tmp_path / "file"]
+    command = [sys.executable, "-c", script, agent.socket, str(agent.device), tmp_path / "file"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout
         placement = first.stdout.readline().strip()
         os.waitpid(first.pid, os.WUNTRACED)
         wait_until(lambda: service.opened(placement), "the file is known")
-        beside = agent.ask(device)
+        beside = agent.ask()
         os.close(beside.create(tmp_path / "beside"))
         service.wait_for_end(beside.answer.placement)
         assert service.ended(placement) == [], "it is open"

@@ -1,7 +1,5 @@
 """Where all segments of shared memory are taken, programs ask the agent until there is one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ CREATE = "import os, sys; os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRO
 
 @pytest.fixture
 def crowded(
-    binary: Path, base: Path, service: FakeService, request: pytest.FixtureRequest
+    binary: Path, base: Path, service: FakeService, device: int, request: pytest.FixtureRequest
 ) -> Iterator[Agent]:
     """An agent in a namespace that has no segment to give."""
     wrapped = base / "crowded-agent"
@@ -32,7 +30,7 @@ def crowded(
     wrapped.chmod(0o755)
     directory = base / "crowded"
     directory.mkdir(mode=0o755)
-    agent = Agent(wrapped, directory, service.url, *getattr(request, "param", ()))
+    agent = Agent(wrapped, directory, service.url, *getattr(request, "param", ()), device=device)
     agent.wait_for("answers on")
     yield agent
     agent.stop()
@@ -47,15 +45,13 @@ def inside(agent: Agent, *command: str, **more: str) -> subprocess.Popen[bytes]:
 
 
 def test_an_agent_without_a_segment_serves_and_shows_the_table_once_there_is_one(
-    crowded: Agent, service: FakeService, device: int, union: Path, public_wrapper: Path
+    crowded: Agent, service: FakeService, union: Path, public_wrapper: Path
 ) -> None:
     crowded.wait_for("raise kernel.shmmni")
-    with crowded.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    assert crowded.status() == side.PLACE
     assert inside(crowded, "sh", "-c", "echo 100 >/proc/sys/kernel/shmmni").wait(60) == 0
     crowded.wait_for("programs see the candidates from now on")
-    with crowded.ask(device) as conversation:
-        assert conversation.answer.status == side.PLACE
+    assert crowded.status() == side.PLACE
 
     def claims() -> bool:
         """A program creates a file; the first one of a user asks, and has the agent make its segment."""

@@ -1,11 +1,8 @@
 """Placing without a service: from what it said last, which grows old, and told afterwards."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from claims_program import Claims, Table
 from fake_service import FakeService, problem
 from patience import wait_until
 from program_side import Requirement
-from running_agent import Agent
+from running_agent import Agent, Start
 
 BEST = "union/b0"
 
@@ -26,13 +23,12 @@ def numbers() -> range:
 
 
 @pytest.fixture
-def offline(start: Callable[..., Agent], service: FakeService, device: int) -> Callable[..., Agent]:
+def offline(start: Start, service: FakeService) -> Start:
     """An agent that heard of the elements and then lost its service."""
 
     def begin(*options: str) -> Agent:
-        agent = start(service.url, *options)
-        agent.wait_for("union has 8 candidates")
-        agent.ask(device).close()
+        agent = start(*options, until="union has 8 candidates")
+        agent.ask().close()
         service.kill()
         return agent
 
@@ -45,25 +41,21 @@ def best(service: FakeService, **loads: Any) -> None:
     service.loads[BEST] = loads
 
 
-def chosen(agent: Agent, device: int, times: int, **details: Any) -> Counter[str]:
+def chosen(agent: Agent, times: int, **details: Any) -> Counter[str]:
     elements: Counter[str] = Counter()
     for _ in range(times):
-        with agent.ask(device, **details) as conversation:
+        with agent.ask(**details) as conversation:
             assert conversation.answer.status == side.PLACE
             elements[conversation.answer.element] += 1
     return elements
 
 
-def test_best_is_taken_as_with_a_service(
-    offline: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_best_is_taken_as_with_a_service(offline: Start, service: FakeService) -> None:
     best(service)
-    assert chosen(offline(), device, 40) == {BEST: 40}
+    assert chosen(offline(), 40) == {BEST: 40}
 
 
-def test_fewer_are_compared_the_more_others_placed_since(
-    offline: Callable[..., Agent], service: FakeService
-) -> None:
+def test_fewer_are_compared_the_more_others_placed_since(offline: Start, service: FakeService) -> None:
     service.rate = 1000.0
     table = Table(offline().socket)
     wait_until(lambda: table.system()["candidate_limit"] == 3, "only three are compared")
@@ -71,52 +63,40 @@ def test_fewer_are_compared_the_more_others_placed_since(
 
 
 @pytest.mark.parametrize(("rate", "compared"), [(0.0, None), (1e6, 3)])
-def test_the_service_is_told_how_many_were_compared(
-    rate: float,
-    compared: int | None,
-    start: Callable[..., Agent],
-    service: FakeService,
-    device: int,
-    tmp_path: Path,
+def test_the_report_says_how_many_were_compared(
+    rate: float, compared: int | None, start: Start, service: FakeService, tmp_path: Path
 ) -> None:
     service.rate = rate
-    agent = start(service.url)
-    agent.wait_for("union has 8 candidates")
-    conversation = agent.ask(device)
+    agent = start(until="union has 8 candidates")
+    conversation = agent.ask()
     os.close(conversation.create(tmp_path / "file"))
     placement = conversation.answer.placement
-    wait_until(lambda: placement in service.decided, "the service is told")
+    wait_until(lambda: placement in service.decided, "it is reported")
     assert service.decided[placement][1]["compared"] == compared
 
 
-def test_all_are_compared_while_nobody_else_places(
-    offline: Callable[..., Agent], service: FakeService
-) -> None:
+def test_all_are_compared_while_nobody_else_places(offline: Start) -> None:
     table = Table(offline().socket)
     assert table.system()["candidate_limit"] == 0
     table.detach()
 
 
-def test_files_of_this_node_never_pile_up_on_a_few_elements(
-    offline: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_files_of_this_node_never_pile_up_on_a_few_elements(offline: Start, service: FakeService) -> None:
     """However little is known of others: what the node has itself, it knows."""
     service.rate = 1e6
     agent = offline()
-    conversations = [agent.ask(device) for _ in range(8)]
+    conversations = [agent.ask() for _ in range(8)]
     assert len({conversation.answer.element for conversation in conversations}) == 8
     for conversation in conversations:
         conversation.close()
 
 
-def test_files_of_this_node_count_as_streams(
-    offline: Callable[..., Agent], device: int, tmp_path: Path
-) -> None:
+def test_files_of_this_node_count_as_streams(offline: Start, tmp_path: Path) -> None:
     agent = offline()
     elements: Counter[str] = Counter()
     files = []
     for number in range(80):
-        conversation = agent.ask(device)
+        conversation = agent.ask()
         files.append(conversation.create(tmp_path / f"file{number}"))
         elements[conversation.answer.element] += 1
     assert len(elements) == 8
@@ -132,7 +112,7 @@ def attached(agent: Agent) -> Claims:
 
 
 def test_a_file_of_unknown_size_holds_nothing_though_files_like_it_were_large(
-    offline: Callable[..., Agent], tmp_path: Path
+    offline: Start, tmp_path: Path
 ) -> None:
     """A storm of such files would seem to fill every element; one of a stated size holds that."""
     claims = attached(offline())
@@ -144,8 +124,8 @@ def test_a_file_of_unknown_size_holds_nothing_though_files_like_it_were_large(
     os.close(stated)
 
 
-def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
-    offline: Callable[..., Agent], service: FakeService, tmp_path: Path
+def test_what_was_free_is_reported_as_it_was_when_the_file_was_placed(
+    offline: Start, service: FakeService, tmp_path: Path
 ) -> None:
     """Not as it was when the table was published."""
     service.max_age = 3.0
@@ -161,7 +141,7 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
     claim = claims.choose(row=2)
     file = claims.create(claim, tmp_path / "file")
     service.revive()
-    wait_until(lambda: claims.id_of(claim) in service.decided, "the service is told")
+    wait_until(lambda: claims.id_of(claim) in service.decided, "it is reported")
     mine, decision = service.decided[claims.id_of(claim)]
     assert mine["predicted"]["free"] == 50e9
     assert (
@@ -183,17 +163,13 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
     ids=["draining", "degraded", "full", "too-small", "hard-requirement"],
 )
 def test_element_that_may_not_be_chosen_is_not(
-    offline: Callable[..., Agent],
-    service: FakeService,
-    device: int,
-    loads: dict[str, Any],
-    details: dict[str, Any],
+    offline: Start, service: FakeService, loads: dict[str, Any], details: dict[str, Any]
 ) -> None:
     best(service, **loads)
-    assert BEST not in chosen(offline(), device, 24, **details)
+    assert BEST not in chosen(offline(), 24, **details)
 
 
-def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], service: FakeService) -> None:
+def test_samples_that_grow_old_count_as_none(offline: Start, service: FakeService) -> None:
     service.max_age = 1.5
     service.loads[BEST] = {"busy": 1.0, "foreign": 9.0}
     table = Table(offline().socket)
@@ -202,15 +178,15 @@ def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], serv
 
 
 def test_record_of_a_choice_without_service_says_so(
-    offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    offline: Start, service: FakeService, tmp_path: Path
 ) -> None:
     agent = offline()
     agent.wait_for("lost (")
-    conversation = agent.ask(device, expected_bytes=77)
+    conversation = agent.ask(expected_bytes=77)
     conversation.create(tmp_path / "file")
     placement = conversation.answer.placement
     service.revive()
-    wait_until(lambda: placement in service.decided, "the service is told")
+    wait_until(lambda: placement in service.decided, "it is reported")
     assert service.decided[placement][1]["offline"] is True
     restore = service.restored(placement)[0]
     assert (restore["decided_by"], restore["element"]) == ("agent", conversation.answer.element)
@@ -218,7 +194,7 @@ def test_record_of_a_choice_without_service_says_so(
 
 
 def test_record_of_a_choice_by_no_sample_tells_no_age(
-    offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    offline: Start, service: FakeService, tmp_path: Path
 ) -> None:
     service.max_age = 1.5
     service.loads[BEST] = {"busy": 1.0, "foreign": 9.0}
@@ -226,16 +202,16 @@ def test_record_of_a_choice_by_no_sample_tells_no_age(
     table = Table(agent.socket)
     wait_until(lambda: {row.foreign for row in table.rows()} == {0.0}, "all samples are too old")
     table.detach()
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     conversation.create(tmp_path / "file")
     placement = conversation.answer.placement
     service.revive()
-    wait_until(lambda: placement in service.decided, "the service is told")
+    wait_until(lambda: placement in service.decided, "it is reported")
     assert {candidate["age"] for candidate in service.decided[placement][1]["candidates"]} == {None}
 
 
-def test_claims_without_service_are_told_when_it_is_back(
-    offline: Callable[..., Agent], service: FakeService, tmp_path: Path
+def test_claims_without_service_are_reported_when_it_is_back(
+    offline: Start, service: FakeService, tmp_path: Path
 ) -> None:
     claims = attached(offline())
     made = [claims.choose() for _ in range(3)]
@@ -248,35 +224,33 @@ def test_claims_without_service_are_told_when_it_is_back(
 
 
 def test_unused_choices_without_service_are_nobodys_business(
-    offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    offline: Start, service: FakeService, tmp_path: Path
 ) -> None:
     agent = offline()
-    chosen(agent, device, 20)
-    used = agent.ask(device)
+    chosen(agent, 20)
+    used = agent.ask()
     used.create(tmp_path / "file")
     service.revive()
-    wait_until(lambda: service.restored(used.answer.placement), "the service is told")
+    wait_until(lambda: service.restored(used.answer.placement), "it is reported")
     assert {
         end["placement_id"] for announcement in service.announcements() for end in announcement.body["ended"]
     } <= {used.answer.placement}
 
 
 def test_agent_that_starts_without_a_service_places_from_what_it_kept(
-    offline: Callable[..., Agent], start: Callable[..., Agent], service: FakeService, device: int
+    offline: Start, start: Start, service: FakeService
 ) -> None:
     best(service)
     first = offline()
     assert first.stop() == 0
-    second = start(service.url, "--state-dir", str(first.socket.parent / "state"))
-    assert chosen(second, device, 8) == {BEST: 8}
+    second = start("--state-dir", str(first.socket.parent / "state"), until="answers on")
+    assert chosen(second, 8) == {BEST: 8}
     table = Table(second.socket)
     assert len(table.rows()) == 8
     table.detach()
 
 
-def test_needs_are_kept_for_the_next_start(
-    offline: Callable[..., Agent], start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_needs_are_kept_for_the_next_start(offline: Start, start: Start, service: FakeService) -> None:
     requirement = {
         **{
             "kind": "current-read-rate",
@@ -294,9 +268,8 @@ def test_needs_are_kept_for_the_next_start(
     )
     first = offline()
     assert first.stop() == 0
-    second = start(service.url, "--state-dir", str(first.socket.parent / "state"))
-    with second.ask(device) as conversation:
-        assert conversation.answer.status == side.UNAVAILABLE, "no element reads as fast"
+    second = start("--state-dir", str(first.socket.parent / "state"), until="answers on")
+    assert second.status() == side.UNAVAILABLE, "no element reads as fast"
 
 
 @pytest.mark.parametrize(
@@ -305,23 +278,22 @@ def test_needs_are_kept_for_the_next_start(
     ids=["empty", "half", "numbers", "nothing-in-it", "zeros"],
 )
 def test_rubbish_that_was_kept_is_as_good_as_nothing(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, kept: str
+    start: Start, service: FakeService, tmp_path: Path, kept: str
 ) -> None:
     state = tmp_path / "kept"
     state.mkdir()
     (state / "agent.json").write_text(kept)
     service.kill()
-    agent = start(service.url, "--state-dir", str(state))
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == side.UNAVAILABLE
+    agent = start("--state-dir", str(state), until="answers on")
+    assert agent.status() == side.UNAVAILABLE
 
 
 def test_failed_create_without_service_goes_elsewhere_the_next_time(
-    offline: Callable[..., Agent], service: FakeService, device: int, branches: dict[str, Path]
+    offline: Start, service: FakeService, branches: dict[str, Path]
 ) -> None:
     best(service)
     agent = offline()
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         assert conversation.answer.element == BEST
         branches[BEST].rename(branches[BEST].with_name("gone"))
         conversation.report(side.NOT_CREATED, error=errno.ENOENT)
@@ -329,17 +301,14 @@ def test_failed_create_without_service_goes_elsewhere_the_next_time(
     row = list(branches).index(BEST)
     wait_until(lambda: not claims.staged() >> row & 1, "the agent has read the report")
     claims.detach()
-    assert BEST not in chosen(agent, device, 8)
+    assert BEST not in chosen(agent, 8)
 
 
-def test_overloaded_service_is_left_alone_and_done_without(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
-    agent = start(service.url)
-    agent.wait_for("union has 8 candidates")
-    agent.ask(device).close()  # the first question of a user waits for the service
+def test_overloaded_service_is_left_alone_and_done_without(start: Start, service: FakeService) -> None:
+    agent = start(until="union has 8 candidates")
+    agent.ask().close()  # the first question of a user waits for the service
     service.instead = lambda _: problem(503, "overloaded", "later", **{"Retry-After": "60"})
-    chosen(agent, device, 3)
+    chosen(agent, 3)
     asked = len(service.requests)
-    chosen(agent, device, 30, application="another")
+    chosen(agent, 30, application="another")
     assert len(service.requests) <= asked + 2 or agent.was_kept_waiting()

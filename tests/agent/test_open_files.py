@@ -1,6 +1,4 @@
-"""When a placed file counts as open, and how its end is told."""
-
-from __future__ import annotations
+"""When a placed file counts as open, and how its end is reported."""
 
 import os
 import pwd
@@ -63,9 +61,9 @@ def go_on(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def nothing_more_happens(agent: Agent, service: FakeService, device: int) -> None:
+def nothing_more_happens(agent: Agent, service: FakeService) -> None:
     """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
-    conversation = agent.ask(device, "later")
+    conversation = agent.ask("later")
     path = conversation.answer.stage_in_union.parents[1] / f"later-{conversation.answer.placement}"
     os.close(conversation.create(path))
     path.unlink()
@@ -80,7 +78,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 class Created(NamedTuple):
-    """A file of this process, of which the service was told."""
+    """A file of this process that was reported."""
 
     placement: str
     fd: int
@@ -88,11 +86,11 @@ class Created(NamedTuple):
 
 
 @pytest.fixture
-def created(agent: Agent, service: FakeService, device: int, directory: Path) -> Created:
-    conversation = agent.ask(device)
+def created(agent: Agent, service: FakeService, directory: Path) -> Created:
+    conversation = agent.ask()
     placement, path = conversation.answer.placement, directory / "file"
     fd = conversation.create(path)
-    wait_until(lambda: service.opened(placement), "the service is told")
+    wait_until(lambda: service.opened(placement), "it is reported")
     return Created(placement, fd, path)
 
 
@@ -127,10 +125,10 @@ def test_close_ends_the_placement_with_the_size_also_of_a_file_that_was_renamed(
 
 
 def test_file_made_for_another_process_is_that_process_s(
-    agent: Agent, service: FakeService, device: int, directory: Path
+    agent: Agent, service: FakeService, directory: Path
 ) -> None:
     """As a supervisor makes them; its own close ends nothing."""
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     placement = conversation.answer.placement
     fd = os.open(directory / "file", os.O_CREAT | os.O_WRONLY, 0o600)
     handle = os.open(directory / "file", os.O_PATH)
@@ -139,9 +137,9 @@ def test_file_made_for_another_process_is_that_process_s(
         conversation.close()
         os.close(handle)
         os.close(fd)
-        wait_until(lambda: service.opened(placement), "the service is told")
+        wait_until(lambda: service.opened(placement), "it is reported")
         assert service.opened(placement)[0]["pid"] == holder.pid
-        nothing_more_happens(agent, service, device)
+        nothing_more_happens(agent, service)
         assert service.ended(placement) == []
     service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "exited", "bytes_written": 0}]
@@ -149,11 +147,11 @@ def test_file_made_for_another_process_is_that_process_s(
 
 @pytest.mark.parametrize("again", ["duplicated", "opened"])
 def test_placement_is_open_as_long_as_any_descriptor_of_its_file(
-    agent: Agent, service: FakeService, device: int, created: Created, again: str
+    agent: Agent, service: FakeService, created: Created, again: str
 ) -> None:
     other = os.dup(created.fd) if again == "duplicated" else os.open(created.path, os.O_WRONLY)
     os.close(created.fd)
-    nothing_more_happens(agent, service, device)
+    nothing_more_happens(agent, service)
     assert service.ended(created.placement) == []
     os.write(other, b"12345")
     os.close(other)
@@ -162,9 +160,9 @@ def test_placement_is_open_as_long_as_any_descriptor_of_its_file(
 
 
 def test_redirection_is_followed_to_its_other_descriptor(
-    agent: Agent, service: FakeService, device: int, directory: Path
+    agent: Agent, service: FakeService, directory: Path
 ) -> None:
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     stage = conversation.answer.stage / "file"
     path = directory / "file"
     os.close(os.open(stage, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -175,7 +173,7 @@ def test_redirection_is_followed_to_its_other_descriptor(
     conversation.report(side.CREATED, status=os.fstat(moved), fd=fd)
     conversation.close()
     placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
+    wait_until(lambda: service.opened(placement), "it is reported")
     assert service.opened(placement)[0]["path"] == str(path)
     os.write(moved, b"abc")
     os.close(moved)
@@ -184,9 +182,9 @@ def test_redirection_is_followed_to_its_other_descriptor(
 
 
 def test_file_closed_before_the_agent_looks_is_ended(
-    agent: Agent, service: FakeService, device: int, directory: Path
+    agent: Agent, service: FakeService, directory: Path
 ) -> None:
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         path = directory / "file"
         path.touch()
         conversation.report(side.CREATED, status=path.stat(), fd=-1)
@@ -207,21 +205,21 @@ LEAVES = {
 
 @pytest.mark.parametrize(("parent", "readers"), [("closed", 0), ("exited", 0), ("closed", 3)])
 def test_child_keeps_the_placement_open_after_its_parent_has_left_it(
-    agent: Agent, service: FakeService, device: int, directory: Path, parent: str, readers: int
+    agent: Agent, service: FakeService, directory: Path, parent: str, readers: int
 ) -> None:
     """Nor does a reader end it: whoever closes the file makes the kernel tell of a close."""
     with program(agent, directory / "file", LEFT_TO_A_CHILD + LEAVES[parent]) as process:
         placement = placement_of(process)
-        wait_until(lambda: service.opened(placement), "the service is told")
+        wait_until(lambda: service.opened(placement), "it is reported")
         go_on(process)
         assert process.stdout is not None
         assert process.stdout.readline() == f"{parent}\n"
         if parent == "exited":
             process.wait(PATIENCE)
-        nothing_more_happens(agent, service, device)
+        nothing_more_happens(agent, service)
         for _ in range(readers):
             (directory / "file").read_bytes()
-            nothing_more_happens(agent, service, device)
+            nothing_more_happens(agent, service)
         assert service.ended(placement) == []
         go_on(process)
         service.wait_for_end(placement)
@@ -244,7 +242,7 @@ def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
     monkeypatch.setenv("SLURM_JOB_ID", named)
     with program(agent, directory / "file", "wait()") as process:
         placement = placement_of(process)
-        wait_until(lambda: service.opened(placement), "the service is told")
+        wait_until(lambda: service.opened(placement), "it is reported")
         assert service.opened(placement)[0]["job"] == told
 
 
@@ -258,7 +256,7 @@ def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(
         placement = placement_of(process)
         with agent.held():
             process.communicate("\n")
-        wait_until(lambda: service.opened(placement), "the service is told")
+        wait_until(lambda: service.opened(placement), "it is reported")
         assert service.opened(placement)[0]["job"] is None
 
 
@@ -268,22 +266,22 @@ def test_killed_process_ends_all_its_placements(agent: Agent, service: FakeServi
         placement = placement_of(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
-        wait_until(lambda: service.opened(placement), "the service is told")
+        wait_until(lambda: service.opened(placement), "it is reported")
         process.send_signal(signal.SIGKILL)
         service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "exited", "bytes_written": 4}]
 
 
 def test_hundred_files_of_one_process_are_told_apart(
-    agent: Agent, service: FakeService, device: int, directory: Path
+    agent: Agent, service: FakeService, directory: Path
 ) -> None:
     open_now = {}
     for number in range(100):
-        conversation = agent.ask(device)
+        conversation = agent.ask()
         open_now[conversation.answer.placement] = conversation.create(directory / f"f{number}")
         os.write(open_now[conversation.answer.placement], b"x" * number)
     assert len(open_now) == 100
-    wait_until(lambda: all(service.opened(placement) for placement in open_now), "all are told")
+    wait_until(lambda: all(service.opened(placement) for placement in open_now), "all are reported")
     kept = list(open_now)[::2]
     for number, (placement, fd) in enumerate(open_now.items()):
         if placement not in kept:
@@ -293,11 +291,11 @@ def test_hundred_files_of_one_process_are_told_apart(
     assert not [placement for placement in kept if service.ended(placement)]
     for placement in kept:
         os.close(open_now[placement])
-    wait_until(lambda: all(service.ended(placement) for placement in kept), "the rest is told")
+    wait_until(lambda: all(service.ended(placement) for placement in kept), "the rest is reported")
 
 
-def test_report_about_another_device_does_not_count(agent: Agent, service: FakeService, device: int) -> None:
-    with agent.ask(device) as conversation, Path("/proc/self/comm").open() as elsewhere:
+def test_report_about_another_device_does_not_count(agent: Agent, service: FakeService) -> None:
+    with agent.ask() as conversation, Path("/proc/self/comm").open() as elsewhere:
         wait_until(lambda: counted(agent.socket) == 1, "it counts")
         conversation.report(side.CREATED, status=os.fstat(elsewhere.fileno()), fd=elsewhere.fileno())
         placement = conversation.answer.placement
@@ -324,7 +322,7 @@ def without_room_in_inotify(binary: Path, tmp_path: Path, service: FakeService, 
         "try:\n"
         "    agent.wait_for('service found')\n"
         f"    path = pathlib.Path({str(path)!r})\n"
-        "    conversation = agent.ask(path.parent.stat().st_dev)\n"
+        "    conversation = agent.ask(device=path.parent.stat().st_dev)\n"
         "    fd = conversation.create(path)\n"
         "    agent.wait_for('inotify has no room')\n"
         "    print(conversation.answer.placement, flush=True)\n"
@@ -371,13 +369,13 @@ def test_with_room_in_inotify_again_files_are_followed_as_others(
 
 @pytest.mark.root
 def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
-    agent: Agent, service: FakeService, union: Path, device: int, branches: dict[str, Path]
+    agent: Agent, service: FakeService, union: Path, branches: dict[str, Path]
 ) -> None:
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     answer = conversation.answer
     fd = conversation.create(union / "file")
     os.write(fd, b"x" * 4321)
-    wait_until(lambda: service.opened(answer.placement), "the service is told")
+    wait_until(lambda: service.opened(answer.placement), "it is reported")
     assert service.opened(answer.placement)[0]["path"] == str(union / "file")
     os.close(fd)
     service.wait_for_end(answer.placement)
@@ -386,10 +384,10 @@ def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
 
 
 def test_file_that_is_gone_is_no_sign_that_inotify_has_no_room(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path, branches: dict[str, Path]
+    agent: Agent, service: FakeService, tmp_path: Path, branches: dict[str, Path]
 ) -> None:
     """Said falsely once, it would hide the true one later."""
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     answer = conversation.answer
     (answer.stage / "name").touch()
     os.link(answer.stage_in_union / "name", tmp_path / "file")
@@ -400,6 +398,6 @@ def test_file_that_is_gone_is_no_sign_that_inotify_has_no_room(
     time.sleep(1.1)  # the union believes for a second that it is there
     conversation.report(side.CREATED, status=status, fd=fd)
     conversation.close()
-    wait_until(lambda: service.opened(answer.placement), "the service is told")
+    wait_until(lambda: service.opened(answer.placement), "it is reported")
     assert not agent.says("inotify has no room")
     os.close(fd)

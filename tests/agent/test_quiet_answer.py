@@ -1,14 +1,12 @@
 """An answer of the service in which nothing is new is read without being parsed, to the same effect."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_sources import link
+from ran import ran
 
 TABLE = {"system": "union", "revision": "r1", "version": 7, "sent_at": 100.5, "elements": None, "loads": []}
 QUIET: dict[str, Any] = {
@@ -39,7 +37,7 @@ def said(program: Path, place: Path, *answers: dict[str, Any]) -> list[str]:
     paths = [place / f"{number}.json" for number in range(len(answers))]
     for path, answer in zip(paths, answers, strict=True):
         path.write_text(json.dumps(answer, separators=(",", ":")))
-    done = subprocess.run([program, *paths], capture_output=True, text=True, check=True, timeout=60)
+    done = ran([program, *paths])
     return done.stdout.splitlines()
 
 

@@ -1,14 +1,11 @@
 """Unions as chance has them, changed while they are used: programs have the results of the union alone,
 and no file goes where mergerfs's own filter would have refused it, or to what is no branch."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random
 import stat
 import subprocess
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +15,7 @@ from claims_program import Table
 from fake_service import FakeService
 from mounts import small_disk, unmount
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Start
 
 pytestmark = pytest.mark.root
 
@@ -68,10 +65,10 @@ class Twin:
 
     def takes_files(self) -> list[bool]:
         """What mergerfs's filter lets through now."""
-        found = [os.statvfs(path) for path in self.branches]
+        spaces = [os.statvfs(path) for path in self.branches]
         return [
             mode == "RW" and one.f_bavail * one.f_frsize >= self.reserve
-            for mode, one in zip(self.modes, found, strict=True)
+            for mode, one in zip(self.modes, spaces, strict=True)
         ]
 
     def files(self) -> list[set[Path]]:
@@ -162,9 +159,7 @@ class Drawn:
         return f"{modes} minfreespace={reserve}"
 
 
-def try_union(
-    seed: int, base: Path, start: Callable[..., Agent], service: FakeService, library: Path
-) -> None:
+def try_union(seed: int, base: Path, start: Start, service: FakeService, library: Path) -> None:
     base.mkdir(mode=0o755)
     with ExitStack() as mounts:
         drawn = Drawn(seed, base, mounts)
@@ -172,14 +167,13 @@ def try_union(
         service.mount_point = ours.union
         service.targets = {f"union/b{number}": path for number, path in enumerate(ours.branches)}
         for element, path in service.targets.items():
-            found = os.statvfs(path)
-            service.facts[element] = {"size": float(found.f_blocks * found.f_frsize)}
-            service.loads[element] = {"free": float(found.f_bavail * found.f_frsize)}
+            space = os.statvfs(path)
+            service.facts[element] = {"size": float(space.f_blocks * space.f_frsize)}
+            service.loads[element] = {"free": float(space.f_bavail * space.f_frsize)}
         service.revision = f"r{seed}"
-        agent = start(service.url)
+        agent = start(until="storage system union is mounted")
         mounts.callback(agent.stop)
-        agent.wait_for("storage system union is mounted")
-        agent.ask(ours.union.stat().st_dev).close()
+        agent.ask(device=ours.union.stat().st_dev).close()
         table = Table(agent.socket)
         mounts.callback(table.detach)
         mutes = {"xattr=nosys", "link_cow=true"} & set(drawn.options)
@@ -219,7 +213,7 @@ def try_union(
 
 @pytest.mark.parametrize("count", [1, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(7200)])])
 def test_no_program_sees_a_difference(
-    start: Callable[..., Agent], service: FakeService, base: Path, public_wrapper: Path, count: int
+    start: Start, service: FakeService, base: Path, public_wrapper: Path, count: int
 ) -> None:
     for parent in (base, *base.parents):
         if parent.stat().st_mode & 0o005 == 0o005:

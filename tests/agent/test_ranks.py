@@ -1,17 +1,15 @@
 """Ranks of a job on two nodes, with real agents: each gets an element of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from claims_program import Claims
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 
 pytestmark = pytest.mark.root
 
@@ -51,25 +49,21 @@ def environment(agent: Agent, binary: Path, rank: int | None) -> dict[str, str]:
 
 
 @pytest.fixture
-def agents(start: Callable[..., Agent], services: list[FakeService]) -> list[Agent]:
+def agents(start: Start, services: list[FakeService]) -> list[Agent]:
     """One for each node."""
-    started = [start(service.url) for service in services]
-    for agent in started:
-        agent.wait_for("storage system union is mounted")
-    return started
+    return [start(url=service.url, until="storage system union is mounted") for service in services]
 
 
 def test_ranks_that_ask_are_given_elements_of_their_own(
     agents: list[Agent], union: Path, branches: dict[str, Path]
 ) -> None:
     """A program asks as long as its user has no claims on its node."""
-    device = union.stat().st_dev
     ranks = {rank: (rank, RANKS, rank - rank % 4, 4711) for rank in range(RANKS)}
-    asked = [agents[rank // 4].ask(device, rank=ranks[rank]) for rank in range(RANKS)]
-    found = [conversation.answer.element for conversation in asked]
+    asked = [agents[rank // 4].ask(rank=ranks[rank]) for rank in range(RANKS)]
+    elements = [conversation.answer.element for conversation in asked]
     for conversation in asked:
         conversation.close()
-    assert sorted(found) == sorted(branches)
+    assert sorted(elements) == sorted(branches)
 
 
 def test_ranks_on_two_nodes_land_on_elements_of_their_own(
@@ -113,7 +107,7 @@ def test_ranks_on_two_nodes_land_on_elements_of_their_own(
                 if service.opened(placement)[0]["path"] in paths
             }
 
-        wait_until(lambda: len(told()) == RANKS, "all decisions are told")
+        wait_until(lambda: len(told()) == RANKS, "all decisions are reported")
         for rank, (said, candidates) in told().items():
             assert said == {"number": rank, "of": RANKS, "begins_at": found[rank]}
             assert candidates[0] == found[rank]

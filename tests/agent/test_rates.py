@@ -1,7 +1,5 @@
 """At which rates placed files were written and read, and who reads files that exist."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
@@ -15,6 +13,7 @@ from agent_sources import link
 from claims_program import Claims
 from fake_service import FakeService
 from patience import wait_until
+from ran import ran
 from running_agent import Agent
 
 MEGA = 1 << 20
@@ -24,7 +23,7 @@ MEGA = 1 << 20
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the probe says of each case."""
     program = link(tmp_path_factory.mktemp("rates") / "rates", Path(__file__).parent / "probes/rates.cpp")
-    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = ran([program]).stdout.splitlines()
     return dict(line.split(": ", 1) for line in lines)
 
 
@@ -196,10 +195,10 @@ def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
 
 
 @pytest.mark.root
-def test_file_that_exists_is_told_by_its_element_while_a_program_reads_it(
-    agent: Agent, service: FakeService, branches: dict[str, Path], union: Path, device: int
+def test_file_that_exists_is_reported_by_its_element_while_a_program_reads_it(
+    agent: Agent, service: FakeService, branches: dict[str, Path], union: Path
 ) -> None:
-    agent.ask(device).close()
+    agent.ask().close()
     (branches["union/b2"] / "input").write_bytes(bytes(4 * MEGA))
     command = [sys.executable, "-c", READ_AGAIN, str(union / "input")]
     program = subprocess.Popen(command, stdin=subprocess.DEVNULL)

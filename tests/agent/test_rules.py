@@ -1,18 +1,17 @@
 """Which files are to be placed: what the agent is told comes to every program of the node."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import program_side as side
 import pytest
 from claims_program import key_of, make_foreign_segment, owner_of, segment_under
 from fake_service import FakeService
+from mounts import let_others_in
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Agent, Start
 
 pytestmark = pytest.mark.root
 
@@ -22,14 +21,12 @@ NOBODY, LAST, NOBODY_AT_ALL = 65534, (1 << 32) - 2, (1 << 32) - 1
 class Node:
     """Agents on one socket, one after the other, and programs under the library."""
 
-    def __init__(
-        self, start: Callable[..., Agent], service: FakeService, union: Path, library: Path, socket: Path
-    ) -> None:
+    def __init__(self, start: Start, service: FakeService, union: Path, library: Path, socket: Path) -> None:
         self._start, self._service, self._union = start, service, union
         self._library, self.socket = library, socket
 
     def begin(self, *options: str) -> Agent:
-        agent = self._start(self._service.url, "--socket", str(self.socket), *options)
+        agent = self._start("--socket", str(self.socket), *options)
         agent.wait_for("storage system union is mounted")
         return agent
 
@@ -49,14 +46,14 @@ class Node:
         )
         assert (self._union / name).exists()
 
-    def _told(self) -> set[str]:
+    def _announced(self) -> set[str]:
         files = (file for request in self._service.announcements() for file in request.body["opened"])
         return {Path(file["path"]).name for file in files if file["path"]}
 
     def check_placed(self, name: str, uid: int = 0) -> None:
         """Create a file, of which the service must hear."""
         self._create(name, uid)
-        wait_until(lambda: name in self._told(), f"the service heard of {name}")
+        wait_until(lambda: name in self._announced(), f"the service heard of {name}")
 
     def check_left_alone(self, name: str, uid: int = 0) -> None:
         """Create a file, of which the service must not hear, though it does of a later one."""
@@ -70,18 +67,13 @@ class Node:
             asked.report(side.CREATED, status=os.fstat(fd), fd=fd, descriptors=(handle,))
             os.close(handle)
             os.close(fd)
-        wait_until(lambda: later in self._told(), "the service heard of the later file")
-        assert name not in self._told()
+        wait_until(lambda: later in self._announced(), "the service heard of the later file")
+        assert name not in self._announced()
 
 
 @pytest.fixture
-def node(
-    start: Callable[..., Agent], service: FakeService, union: Path, public_wrapper: Path, tmp_path: Path
-) -> Node:
-    for parent in (tmp_path, *tmp_path.parents):  # other users must get through
-        parent.chmod(parent.stat().st_mode | 0o011)
-        if parent.parent == Path(parent.anchor):
-            break
+def node(start: Start, service: FakeService, union: Path, public_wrapper: Path, tmp_path: Path) -> Node:
+    let_others_in(tmp_path)
     for directory in (union, *union.parent.glob("b?")):
         directory.chmod(0o1777)
     return Node(start, service, union, public_wrapper, tmp_path / "agent.sock")
@@ -146,25 +138,11 @@ def test_segment_that_somebody_else_put_in_the_place_of_the_rules_is_replaced(no
 
 @pytest.mark.parametrize("pattern", ["", "a:b", "a\nb"])
 def test_what_is_no_pattern_is_refused(binary: Path, pattern: str) -> None:
-    done = subprocess.run(
-        [binary, "--service", "http://127.0.0.1:1", "--exclude", pattern],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 2
+    done = ran([binary, "--service", "http://127.0.0.1:1", "--exclude", pattern], code=2)
     assert "pattern" in done.stderr
 
 
 def test_rules_that_do_not_fit_are_refused(binary: Path, tmp_path: Path) -> None:
     patterns = [part for number in range(90) for part in ("--exclude", f"{number}-" + "x" * 100)]
-    done = subprocess.run(
-        [binary, "--service", "http://127.0.0.1:1", "--socket", tmp_path / "sock", *patterns],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 1
+    done = ran([binary, "--service", "http://127.0.0.1:1", "--socket", tmp_path / "sock", *patterns], code=1)
     assert "too long together" in done.stderr

@@ -1,7 +1,5 @@
 """What a node sees of others by itself: bytes that go onto branches, by their free space."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import time
@@ -13,7 +11,7 @@ from claims_program import Claims, attached
 from fake_service import FakeService
 from mounts import small_disk
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Start
 
 MB = 10**6
 
@@ -26,13 +24,12 @@ def branches(base: Path) -> Iterator[dict[str, Path]]:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: FakeService, device: int) -> Iterator[Claims]:
+def claims(start: Start, service: FakeService) -> Iterator[Claims]:
     """Those of a user; each branch is said to write 20 MB/s, and the monitor sees others on the second."""
     service.facts = {element: {"write_rate": 20 * MB} for element in ("union/b1", "union/b2")}
     service.loads = {"union/b2": {"foreign": 0.25}}
-    agent = start(service.url)
-    agent.wait_for("union has 2 candidates")
-    with attached(agent, device) as found:
+    agent = start(until="union has 2 candidates")
+    with attached(agent) as found:
         yield found
 
 

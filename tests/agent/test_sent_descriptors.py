@@ -1,12 +1,9 @@
 """What programs send along with their reports: the handle that is used, and everything else that is not."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
 import struct
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +13,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from fake_service import FakeService
+from mounts import let_others_in
 from patience import wait_until
+from ran import ran
 from running_agent import Agent
 
 NOBODY = 65534
@@ -61,7 +60,7 @@ def has_no_more_than(agent: Agent, before: list[str]) -> bool:
 
 
 def told(service: FakeService, placement: str) -> tuple[str | None, int | None]:
-    """The path and size the service was told."""
+    """The path and size that were reported."""
     service.wait_for_end(placement)
     (opened,), (ended,) = service.opened(placement), service.ended(placement)
     return opened["path"], ended["bytes_written"]
@@ -75,35 +74,35 @@ def dropped(connection: socket.socket) -> bool:
         return True
 
 
-def report(agent: Agent, device: int, file: Path, *descriptors: int) -> str:
+def report(agent: Agent, file: Path, *descriptors: int) -> str:
     """Report `file`, which is not open any more, as created; the placement."""
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         conversation.report(side.CREATED, status=file.stat(), fd=-1, descriptors=descriptors)
         return conversation.answer.placement
 
 
 def test_file_closed_before_the_agent_looks_is_known_by_its_handle(
-    agent: Agent, service: FakeService, device: int, file: Path, keep: Callable[..., int]
+    agent: Agent, service: FakeService, file: Path, keep: Callable[..., int]
 ) -> None:
     before = held(agent)
-    placement = report(agent, device, file, keep(file))
+    placement = report(agent, file, keep(file))
     assert told(service, placement) == (str(file), 77)
     assert service.ended(placement)[0]["reason"] == "closed"
     wait_until(lambda: has_no_more_than(agent, before), "the handle is closed")
 
 
 def test_handle_of_an_open_file_waits_for_its_close(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path, file: Path, keep: Callable[..., int]
+    agent: Agent, service: FakeService, tmp_path: Path, file: Path, keep: Callable[..., int]
 ) -> None:
     path = tmp_path / "open"
     fd = os.open(path, os.O_CREAT | os.O_WRONLY)
     handle = os.open(path, os.O_PATH)
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         conversation.report(side.CREATED, status=os.fstat(fd), fd=fd, descriptors=(handle,))
         placement = conversation.answer.placement
     os.close(handle)
-    wait_until(lambda: service.opened(placement), "the service is told")
-    service.wait_for_end(report(agent, device, file, keep(file)))
+    wait_until(lambda: service.opened(placement), "it is reported")
+    service.wait_for_end(report(agent, file, keep(file)))
     assert service.ended(placement) == []
     os.write(fd, b"12345")
     os.close(fd)
@@ -113,20 +112,14 @@ def test_handle_of_an_open_file_waits_for_its_close(
 @pytest.mark.parametrize("name", ["file", "odd (deleted)"])
 @pytest.mark.parametrize("removed", [False, True])
 def test_path_is_that_of_the_file_removed_or_not(
-    agent: Agent,
-    service: FakeService,
-    device: int,
-    tmp_path: Path,
-    keep: Callable[..., int],
-    name: str,
-    removed: bool,
+    agent: Agent, service: FakeService, tmp_path: Path, keep: Callable[..., int], name: str, removed: bool
 ) -> None:
     path = tmp_path / name
     path.write_bytes(b"abc")
     handle, status = keep(path), path.stat()
     if removed:
         path.unlink()
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         conversation.report(side.CREATED, status=status, fd=-1, descriptors=(handle,))
         placement = conversation.answer.placement
     assert told(service, placement) == (str(path), 3)
@@ -146,13 +139,7 @@ TRAPS = [
 
 @pytest.mark.parametrize("what", TRAPS)
 def test_descriptor_that_is_not_the_handle_is_closed_and_ignored(
-    agent: Agent,
-    service: FakeService,
-    device: int,
-    file: Path,
-    tmp_path: Path,
-    keep: Callable[..., int],
-    what: str,
+    agent: Agent, service: FakeService, file: Path, tmp_path: Path, keep: Callable[..., int], what: str
 ) -> None:
     other = tmp_path / "other"
     other.touch()
@@ -169,17 +156,17 @@ def test_descriptor_that_is_not_the_handle_is_closed_and_ignored(
             "hundreds": [keep(other, os.O_RDONLY)] * 253,
         }
         assert list(sent) == TRAPS
-        placement = report(agent, device, file, *sent[what])
+        placement = report(agent, file, *sent[what])
     assert told(service, placement) == (None, None)
     wait_until(lambda: has_no_more_than(agent, before), "what came is closed")
 
 
 @pytest.mark.parametrize("good", [True, False])
 def test_descriptor_with_a_question_is_closed_and_ignored(
-    agent: Agent, device: int, file: Path, keep: Callable[..., int], good: bool
+    agent: Agent, file: Path, keep: Callable[..., int], good: bool
 ) -> None:
     before = held(agent)
-    message = side.ask_message(device, "app")
+    message = side.ask_message(agent.device, "app")
     with side.connect(agent.socket) as connection:
         socket.send_fds(
             connection, [message if good else message[:-1]], [keep(file), keep(file, os.O_RDONLY)]
@@ -191,13 +178,11 @@ def test_descriptor_with_a_question_is_closed_and_ignored(
 @pytest.mark.root
 @pytest.mark.parametrize("mine", [True, False])
 def test_handle_of_somebody_elses_file_is_not_believed(
-    agent: Agent, service: FakeService, device: int, file: Path, mine: bool
+    agent: Agent, service: FakeService, file: Path, mine: bool
 ) -> None:
     """Who may search a directory can have an O_PATH descriptor of a file they may not read."""
     file.chmod(0o600)
-    for parent in (agent.socket.parent, *agent.socket.parents):
-        if parent.stat().st_uid == os.getuid() and parent != parent.parent:
-            parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(agent.socket.parent)
     os.chown(file, NOBODY if mine else 0, -1)
     script = (
         "import os, pathlib, sys\n"
@@ -206,15 +191,14 @@ def test_handle_of_somebody_elses_file_is_not_believed(
         "path = pathlib.Path(sys.argv[1])\n"
         "fd = os.open(path, os.O_PATH)\n"
         f"os.setgroups([]); os.setuid({NOBODY})\n"
-        f"message = side.ask_message({device}, 'program')\n"
+        f"message = side.ask_message({agent.device}, 'program')\n"
         "conversation = side.Conversation(pathlib.Path(sys.argv[2]), message)\n"
         "assert conversation.answer.status == side.PLACE\n"
         "conversation.report(side.CREATED, status=os.fstat(fd), fd=-1, descriptors=(fd,))\n"
         "print(conversation.answer.placement)\n"
     )
     command = [sys.executable, "-c", script, str(file), str(agent.socket)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(command)
     assert told(service, done.stdout.strip()) == ((str(file), 77) if mine else (None, None))
 
 
@@ -244,13 +228,7 @@ def lingering(count: int) -> Iterator[list[int]]:
     ids=["read", "never read", "behind nothing", "hundreds"],
 )
 def test_close_that_waits_keeps_nobody_waiting(
-    agent: Agent,
-    service: FakeService,
-    device: int,
-    file: Path,
-    keep: Callable[..., int],
-    before: list[bytes],
-    count: int,
+    agent: Agent, service: FakeService, file: Path, keep: Callable[..., int], before: list[bytes], count: int
 ) -> None:
     """Also of what came with messages that the agent never reads."""
     with lingering(count) as traps:
@@ -264,17 +242,17 @@ def test_close_that_waits_keeps_nobody_waiting(
                 for trap in traps:
                     os.close(trap)
             assert dropped(connection)
-        placement = report(agent, device, file, keep(file))
+        placement = report(agent, file, keep(file))
         assert told(service, placement) == (str(file), 77)
 
 
 def test_agent_with_few_descriptors_goes_on_serving(
-    binary: Path, service: FakeService, device: int, tmp_path: Path
+    binary: Path, service: FakeService, tmp_path: Path
 ) -> None:
     limited = tmp_path / "limited"
     limited.write_text(f'#!/bin/sh\nulimit -n 96\nexec {binary} "$@"\n')
     limited.chmod(0o755)
-    agent = Agent(limited, tmp_path, service.url)
+    agent = Agent(limited, tmp_path, service.url, device=tmp_path.stat().st_dev)
     with ExitStack() as closing:
         closing.callback(agent.stop)
         agent.wait_for("service found")
@@ -282,7 +260,7 @@ def test_agent_with_few_descriptors_goes_on_serving(
             path = tmp_path / f"f{number}"
             fd, handle = (os.open(path, flags) for flags in (os.O_CREAT | os.O_WRONLY, os.O_PATH))
             closing.callback(os.close, fd)
-            with agent.ask(device) as conversation:
+            with agent.ask() as conversation:
                 assert conversation.answer.status == side.PLACE
                 conversation.report(side.CREATED, status=path.stat(), fd=fd, descriptors=(handle,))
             os.close(handle)

@@ -1,17 +1,15 @@
 """Elements that share the link of their server: what it gives, and how many streams are there."""
 
-from __future__ import annotations
-
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from claims_program import NOT_CREATED, Claims, attached
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Start
 from ses_client.mounts import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
@@ -44,16 +42,13 @@ def one_device() -> bool:
 
 
 @pytest.fixture
-def claims(
-    start: Callable[..., Agent], service: FakeService, device: int, base: Path, one_device: bool
-) -> Iterator[Claims]:
+def claims(start: Start, service: FakeService, base: Path, one_device: bool) -> Iterator[Claims]:
     """Those of a user; the site states the link of the server of the first two elements."""
     describe(service)
     for element in LIMITED if one_device else ():
         service.facts[element] |= {"file_system": file_system_at(base)}
-    agent = start(service.url)
-    agent.wait_for("union has 4 candidates")
-    with attached(agent, device) as found:
+    agent = start(until="union has 4 candidates")
+    with attached(agent) as found:
         yield found
 
 
@@ -102,20 +97,19 @@ def test_streams_of_other_nodes_are_added(claims: Claims, service: FakeService) 
 
 
 def test_files_go_elsewhere_as_the_link_is_used_up(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    start: Start, service: FakeService, tmp_path: Path
 ) -> None:
     describe(service)
-    agent = start(service.url)
-    agent.wait_for("union has 4 candidates")
+    agent = start(until="union has 4 candidates")
     asked = []
     for number in range(4):  # applications of their own: files of one may share a decision
-        asked.append(agent.ask(device, f"app{number}"))
+        asked.append(agent.ask(f"app{number}"))
         asked[-1].create(tmp_path / f"f{number}")
     chosen = [one.answer.element for one in asked]
     assert sum(element in LIMITED for element in chosen[:3]) == 1, chosen
     assert chosen[3] in LIMITED, "the last one without a stream"
     placement = asked[3].answer.placement
-    wait_until(lambda: placement in service.decided, "the service is told")
+    wait_until(lambda: placement in service.decided, "it is reported")
     mine, decision = service.decided[placement]
     assert mine["predicted"]["write"] == LINK / 2
     limits = {candidate["element"]: candidate["server_limit"] for candidate in decision["candidates"]}

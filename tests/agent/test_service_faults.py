@@ -1,7 +1,5 @@
 """A service that is away, slow or talks rubbish: programs are told in time, and all mends itself."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,17 +9,7 @@ import pytest
 from claims_program import Table
 from fake_service import Answer, FakeService, Request, as_usual, problem
 from patience import PATIENCE, wait_until
-from running_agent import Agent
-
-
-def status_of(agent: Agent, device: int, application: str = "app") -> int:
-    """What a program is told, sooner than it loses patience: faults last for longer."""
-    with agent.ask(device, application) as conversation:
-        return conversation.answer.status
-
-
-def wait_until_placed(agent: Agent, device: int) -> None:
-    wait_until(lambda: status_of(agent, device) == side.PLACE, "programs are placed again")
+from running_agent import Agent, Start
 
 
 def only_announcements(answer: Answer) -> Callable[[Request], Answer | None]:
@@ -44,18 +32,16 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_answer_that_cannot_be_used_mends_itself(
-    start: Callable[..., Agent], service: FakeService, device: int, fault: Answer
-) -> None:
+def test_answer_that_cannot_be_used_mends_itself(start: Start, service: FakeService, fault: Answer) -> None:
     service.instead = only_announcements(fault)
-    agent = start(service.url, "--answer-ms", "200")
-    assert status_of(agent, device) == side.UNAVAILABLE
+    agent = start("--answer-ms", "200", until="answers on")
+    assert agent.status() == side.UNAVAILABLE
     agent.wait_for("lost (")
     told = Path(f"{agent.socket}.service")
     wait_until(lambda: told.read_text().startswith(f"lost {service.url} "), "it says so beside its socket")
     assert told.stat().st_mode & 0o777 == 0o644, "ses doctor of any user reads it"
     service.instead = as_usual
-    wait_until_placed(agent, device)
+    wait_until(agent.places, "programs are placed again")
     wait_until(lambda: told.read_text() == f"reached {service.url}\n", "it says so")
     agent.wait_for("service found again")
 
@@ -97,10 +83,8 @@ _TABLE = {
         "7",
     ],
 )
-def test_table_that_makes_no_sense_changes_nothing(
-    agent: Agent, service: FakeService, device: int, table: object
-) -> None:
-    assert status_of(agent, device) == side.PLACE
+def test_table_that_makes_no_sense_changes_nothing(agent: Agent, service: FakeService, table: object) -> None:
+    assert agent.status() == side.PLACE
     published = Table(agent.socket)
     before = [row.element for row in published.rows()]
     usual = service._announced
@@ -115,93 +99,81 @@ def test_table_that_makes_no_sense_changes_nothing(
     service.instead = nonsense
     agent.wait_for("makes no sense")
     assert [row.element for row in published.rows()] == before
-    assert status_of(agent, device) == side.PLACE
+    assert agent.status() == side.PLACE
     published.detach()
 
 
-def test_refused_token_is_named_in_the_log(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_refused_token_is_named_in_the_log(start: Start, service: FakeService) -> None:
     service.instead = only_announcements(FAULTS["token-refused"])
-    agent = start(service.url, "--answer-ms", "200")
-    assert status_of(agent, device) == side.UNAVAILABLE
+    agent = start("--answer-ms", "200", until="answers on")
+    assert agent.status() == side.UNAVAILABLE
     agent.wait_for("it refuses this node: HTTP 401 unknown token")
 
 
-def test_dead_service_is_done_without_at_once(agent: Agent, service: FakeService, device: int) -> None:
-    assert status_of(agent, device) == side.PLACE
+def test_dead_service_is_done_without_at_once(agent: Agent, service: FakeService) -> None:
+    assert agent.status() == side.PLACE
     service.kill()
-    assert status_of(agent, device) == side.PLACE
+    assert agent.status() == side.PLACE
     agent.wait_for("lost (")
-    assert status_of(agent, device) == side.PLACE
+    assert agent.status() == side.PLACE
     service.revive()
     agent.wait_for("service found again")
-    assert status_of(agent, device) == side.PLACE
+    assert agent.status() == side.PLACE
 
 
 def test_service_that_was_never_there_is_unavailable_until_it_comes(
-    start: Callable[..., Agent], service: FakeService, device: int
+    start: Start, service: FakeService
 ) -> None:
     service.kill()
-    agent = start(service.url)
-    assert status_of(agent, device) == side.UNAVAILABLE
+    agent = start(until="answers on")
+    assert agent.status() == side.UNAVAILABLE
     service.revive()
-    wait_until_placed(agent, device)
+    wait_until(agent.places, "programs are placed again")
 
 
-def test_loss_is_logged_once_however_many_ask(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
-    agent = start(service.url)
-    agent.wait_for("union has 2 candidates")
+def test_loss_is_logged_once_however_many_ask(start: Start, service: FakeService) -> None:
+    agent = start(until="union has 2 candidates")
     service.kill()
     agent.wait_for("lost (")
     for number in range(50):
-        assert status_of(agent, device, f"app{number}") == side.PLACE
+        assert agent.status(f"app{number}") == side.PLACE
     agent.wait_for("still lost")
     warnings = [line for line in agent.log.read_text().splitlines() if "warning: service at" in line]
     assert len([warning for warning in warnings if "(no reply within" not in warning]) <= 1 <= len(warnings)
 
 
-def test_hanging_service_costs_a_program_its_budget_and_no_more(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_hanging_service_costs_a_program_its_budget_and_no_more(start: Start, service: FakeService) -> None:
     service.instead = only_announcements(Answer(delay=3600.0))
-    agent = start(service.url, "--answer-ms", "50")
-    assert status_of(agent, device) == side.UNAVAILABLE
+    agent = start("--answer-ms", "50", until="answers on")
+    assert agent.status() == side.UNAVAILABLE
     agent.wait_for("lost (no reply within")
     service.instead = as_usual
     service.released.set()
-    wait_until_placed(agent, device)
+    wait_until(agent.places, "programs are placed again")
 
 
-def test_a_service_with_much_to_do_is_not_lost(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
-) -> None:
+def test_a_service_with_much_to_do_is_not_lost(start: Start, service: FakeService, tmp_path: Path) -> None:
     """Asked again, it would have still more to do, and know of the file later."""
-    agent = start(service.url)
-    wait_until_placed(agent, device)
+    agent = start()
+    wait_until(agent.places, "programs are placed again")
 
     def slowly(_: Request) -> None:
         service.released.wait(1.5)
 
     service.instead = slowly
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         conversation.create(tmp_path / "file")
         placement = conversation.answer.placement
-        wait_until(lambda: placement in service.decided, "the service is told")
+        wait_until(lambda: placement in service.decided, "it is reported")
     service.released.set()
     assert not agent.says("lost ("), agent.log.read_text()
 
 
-def test_service_that_asks_to_be_left_alone_is(
-    start: Callable[..., Agent], service: FakeService, device: int
-) -> None:
+def test_service_that_asks_to_be_left_alone_is(start: Start, service: FakeService) -> None:
     service.pace = 1.0
-    agent = start(service.url)
-    agent.wait_for("union has 2 candidates")
+    agent = start(until="union has 2 candidates")
     service.instead = always(problem(503, "busy", "later", **{"Retry-After": "5"}))
-    assert status_of(agent, device) == side.PLACE
+    assert agent.status() == side.PLACE
     agent.wait_for("lost (")
     asked = service.requests[-1].at
 
@@ -214,9 +186,9 @@ def test_service_that_asks_to_be_left_alone_is(
 
 
 def test_reports_wait_for_the_service_to_come_back(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     placement = conversation.answer.placement
     service.kill()
     fd = conversation.create(tmp_path / "file")
@@ -224,23 +196,23 @@ def test_reports_wait_for_the_service_to_come_back(
     os.write(fd, b"abc")
     os.close(fd)
     service.revive()
-    wait_until(lambda: service.ended(placement), "the end is told")
+    wait_until(lambda: service.ended(placement), "the end is reported")
     assert service.ended(placement) == [{"reason": "closed", "bytes_written": 3}]
-    assert service.opened(placement), "told before the end"
+    assert service.opened(placement), "reported before the end"
 
 
 def test_open_files_are_announced_again_to_a_service_that_restarted(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     placement = conversation.answer.placement
     fd = conversation.create(tmp_path / "file")
-    wait_until(lambda: service.opened(placement), "the service is told")
+    wait_until(lambda: service.opened(placement), "it is reported")
     (told,) = service.opened(placement)
     service.kill()
     service.forget()
     service.revive()
-    wait_until(lambda: service.restored(placement), "it is told again, with how it came about")
+    wait_until(lambda: service.restored(placement), "it is reported again, with how it came about")
     assert service.opened(placement) == [told]
     (restore,) = service.restored(placement)[:1]
     assert abs(restore.pop("placed_at") - told["opened_at"]) < PATIENCE
@@ -256,7 +228,7 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
 
 
 def test_report_that_breaks_the_service_does_not_hold_up_the_others(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     tried: list[str] = []
     cursed = ""
@@ -266,15 +238,15 @@ def test_report_that_breaks_the_service_does_not_hold_up_the_others(
         tried.extend(end for end in ends if end == cursed)
         return Answer(500, {}) if cursed in ends else None
 
-    asked = [agent.ask(device) for _ in range(5)]
+    asked = [agent.ask() for _ in range(5)]
     files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
     cursed, *others = (one.answer.placement for one in asked)
-    wait_until(lambda: len(service.open_now()) == 5, "all are told")
+    wait_until(lambda: len(service.open_now()) == 5, "all are reported")
     before = len(service.announcements())
     service.instead = broken
     for fd in files:
         os.close(fd)
-    wait_until(lambda: all(service.ended(placement) for placement in others), "the others are told")
+    wait_until(lambda: all(service.ended(placement) for placement in others), "the others are reported")
     agent.wait_for("the service refuses a report, which is dropped: HTTP 500")
     assert 3 <= len(tried) < 20, "it is not tried for ever"
 
@@ -283,7 +255,7 @@ def test_report_that_breaks_the_service_does_not_hold_up_the_others(
             announcement for announcement in service.announcements()[before:] if announcement.body["complete"]
         ]
 
-    wait_until(complete, "all that is open is told: what is not listed has ended")
+    wait_until(complete, "all that is open is reported: what is not listed has ended")
     assert cursed not in {file["placement_id"] for file in complete()[-1].body["opened"]}
 
 
@@ -296,21 +268,17 @@ def token(tmp_path: Path) -> Path:
     return file
 
 
-def test_token_of_the_file_is_shown_to_the_service(
-    start: Callable[..., Agent], service: FakeService, device: int, token: Path
-) -> None:
-    agent = start(service.url, "--token-file", str(token))
-    agent.wait_for("service found")
-    assert status_of(agent, device) == side.PLACE
+def test_token_of_the_file_is_shown_to_the_service(start: Start, service: FakeService, token: Path) -> None:
+    agent = start("--token-file", str(token))
+    assert agent.status() == side.PLACE
     assert {request.token for request in service.requests} == {"Bearer secret-1"}
     assert not agent.says("secret-1")
 
 
 def test_replaced_token_is_read_when_the_old_one_is_refused(
-    start: Callable[..., Agent], service: FakeService, device: int, token: Path
+    start: Start, service: FakeService, token: Path
 ) -> None:
-    agent = start(service.url, "--token-file", str(token))
-    agent.wait_for("service found")
+    agent = start("--token-file", str(token))
     refused = problem(401, "unauthorized", "revoked")
     service.instead = lambda request: refused if request.token != "Bearer secret-2" else None
     agent.wait_for("lost (")
@@ -319,10 +287,9 @@ def test_replaced_token_is_read_when_the_old_one_is_refused(
 
 
 def test_a_token_that_took_the_place_of_another_is_shown_before_the_old_one_is_refused(
-    start: Callable[..., Agent], service: FakeService, token: Path
+    start: Start, service: FakeService, token: Path
 ) -> None:
-    agent = start(service.url, "--token-file", str(token))
-    agent.wait_for("service found")
+    agent = start("--token-file", str(token))
     token.write_text("secret-2\n")
     wait_until(lambda: service.requests[-1].token == "Bearer secret-2", "the second token is shown")
     assert not agent.says("lost (") or agent.was_kept_waiting()

@@ -1,10 +1,7 @@
 """Users share the agent's messages, memory and log: what one does costs another nothing."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,8 @@ import pytest
 from agent_sources import link
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Agent, Start
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +22,13 @@ def backlog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 def test_a_user_with_many_files_waiting_delays_and_displaces_no_other(backlog: Path) -> None:
-    said = subprocess.run([backlog], capture_output=True, text=True, check=True).stdout
+    said = ran([backlog]).stdout
     assert said == "crowded 1, other 0, first batch 1 and 1, kept 1 and 0, moves in a batch 100\n"
 
 
 @pytest.mark.timeout(1000)
 def test_of_more_users_than_a_message_names_each_has_their_turn(backlog: Path) -> None:
-    said = subprocess.run([backlog, "users"], capture_output=True, text=True, check=True).stdout
+    said = ran([backlog, "users"]).stdout
     assert said.splitlines() == [
         f"1 {most} of {count} in {messages}, again 0, an hour later 0"
         for count, most, messages in ((999, 999, 1), (1000, 1000, 1), (1001, 1000, 2), (2500, 1000, 3))
@@ -39,15 +37,17 @@ def test_of_more_users_than_a_message_names_each_has_their_turn(backlog: Path) -
 
 @pytest.mark.timeout(1000)
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_is_put_back_refused_and_said_again_all_is_told_in_order(backlog: Path, seed: int) -> None:
-    said = subprocess.run([backlog, str(seed)], capture_output=True, text=True, check=False).stdout
+def test_whatever_is_put_back_refused_and_said_again_all_is_reported_in_order(
+    backlog: Path, seed: int
+) -> None:
+    said = ran([backlog, str(seed)], code=None).stdout
     assert said == "all told\n"
 
 
 def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
-    asked = [agent.ask(device) for _ in range(9)]
+    asked = [agent.ask() for _ in range(9)]
     cursed = asked[0].answer.placement
     service.refuses = lambda one: "device: odd" if one.get("placement_id") == cursed else ""
     files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
@@ -66,11 +66,11 @@ def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
     assert told[1].startswith("refused 1 what was announced of user ")
 
 
-def test_an_end_that_is_refused_is_told_without_its_figures(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+def test_an_end_that_is_refused_is_reported_without_its_figures(
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     service.refuses = lambda one: "bytes_written: odd" if one.get("bytes_written") is not None else ""
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     fd = conversation.create(tmp_path / "file")
     os.write(fd, b"abc")
     os.close(fd)
@@ -79,11 +79,11 @@ def test_an_end_that_is_refused_is_told_without_its_figures(
 
 
 def test_a_refused_decision_is_named_with_its_user_once(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     service.refuses = lambda one: "weight: odd" if "decided_at" in one else ""
     for number in range(3):
-        conversation = agent.ask(device)
+        conversation = agent.ask()
         os.close(conversation.create(tmp_path / f"f{number}"))
         service.wait_for_end(conversation.answer.placement)
     agent.wait_for("decisions: weight: odd")
@@ -111,7 +111,7 @@ ODD_MEMBERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("member", ODD_MEMBERS)
 def test_one_odd_part_of_an_answer_hides_no_other(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, member: str
+    start: Start, service: FakeService, tmp_path: Path, member: str
 ) -> None:
     announced = service._announced
 
@@ -121,9 +121,8 @@ def test_one_odd_part_of_an_answer_hides_no_other(
         return answer
 
     service._announced = odd  # type: ignore[method-assign]
-    agent = start(service.url)
-    agent.wait_for("union has 2 candidates")
-    conversation = agent.ask(device)
+    agent = start(until="union has 2 candidates")
+    conversation = agent.ask()
     os.close(conversation.create(tmp_path / "file"))
     service.wait_for_end(conversation.answer.placement)
     agent.wait_for("that makes no sense")
@@ -131,13 +130,13 @@ def test_one_odd_part_of_an_answer_hides_no_other(
 
 
 def test_paths_of_any_bytes_travel_and_none_makes_a_message_too_large(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     """Sixty paths that are six times as long in JSON, of which no service takes all at once."""
     agent.wait_for("union has 2 candidates")
     deep = tmp_path.joinpath(*["\x01" * 200] * 15, os.fsdecode(b'\xff\xed\xa0\x80\n"\\'))
     deep.mkdir(parents=True)
-    asked = [agent.ask(device) for _ in range(60)]
+    asked = [agent.ask() for _ in range(60)]
     for number, one in enumerate(asked):
         one.create(deep / str(number))
     placements = {one.answer.placement for one in asked}

@@ -1,11 +1,8 @@
 """Files that are closed before anybody can look, made by real programs through the real library and agent."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -14,7 +11,7 @@ import pytest
 from claims_program import Claims, counted
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent, record_job
+from running_agent import Agent, Start, record_job
 
 pytestmark = pytest.mark.root
 
@@ -29,11 +26,10 @@ LOOP = (
 
 
 @pytest.fixture
-def run(start: Callable[..., Agent], service: FakeService, union: Path, binary: Path) -> Callable[..., Agent]:
-    """Run a program under the library, and wait until the end of all placements so far is told: by default
+def run(start: Start, service: FakeService, union: Path, binary: Path) -> Start:
+    """Run a program under the library, and wait until the end of all placements is reported: by default
     before the next one starts."""
-    agent = start(service.url)
-    agent.wait_for("storage system union is mounted")
+    agent = start(until="storage system union is mounted")
     library = binary.parents[1] / "libses-wrapper.so"
     environment = {
         "PATH": os.environ["PATH"],
@@ -66,8 +62,8 @@ def told(service: FakeService) -> dict[str | None, int | None]:
     return files
 
 
-def test_every_file_of_a_loop_is_told_with_path_and_size(
-    run: Callable[..., Agent], service: FakeService, union: Path
+def test_every_file_of_a_loop_is_reported_with_path_and_size(
+    run: Start, service: FakeService, union: Path
 ) -> None:
     run(sys.executable, "-c", LOOP, str(union), "300", makes=300)
     assert told(service) == {f"{union}/f{number}": number for number in range(300)}
@@ -77,8 +73,8 @@ def test_every_file_of_a_loop_is_told_with_path_and_size(
     ("command", "size"),
     [(("sh", "-c", 'echo hello > "$0"'), 6), (("touch",), 0), (("cp", "/etc/passwd"), None)],
 )
-def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
-    run: Callable[..., Agent], service: FakeService, union: Path, command: tuple[str, ...], size: int | None
+def test_file_of_a_program_that_exits_at_once_is_reported_with_path_and_size(
+    run: Start, service: FakeService, union: Path, command: tuple[str, ...], size: int | None
 ) -> None:
     file = union / "file"
     for number in range(20):
@@ -88,7 +84,7 @@ def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
 
 
 def test_files_named_from_a_directory_are_found_by_the_shell_that_is_still_there(
-    run: Callable[..., Agent], service: FakeService, union: Path, tmp_path: Path
+    run: Start, service: FakeService, union: Path, tmp_path: Path
 ) -> None:
     """Also where its user has many processes that are older, as root has."""
     table = Claims(run("touch", f"{union}/first").socket, os.getuid())
@@ -117,7 +113,7 @@ LEFT_BEHIND = (
 
 
 def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
-    run: Callable[..., Agent], service: FakeService, union: Path
+    run: Start, service: FakeService, union: Path
 ) -> None:
     """The program ends as soon as the file is there; nobody saw it with the file open."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
@@ -147,12 +143,14 @@ MANY_LEFT_BEHIND = (
 
 
 def test_files_stay_open_whenever_it_is_that_their_programs_leave_them_to_children(
-    run: Callable[..., Agent], service: FakeService, union: Path
+    run: Start, service: FakeService, union: Path
 ) -> None:
     """Right before, between and after the looks of the agent, which are tens of milliseconds apart."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
         run(sys.executable, "-c", MANY_LEFT_BEHIND, str(union), "120", makes=0, stdin=pipe.stdout)
-        wait_until(lambda: len(service.opened_as) == 120, lambda: f"{len(service.opened_as)} of 120 are told")
+        wait_until(
+            lambda: len(service.opened_as) == 120, lambda: f"{len(service.opened_as)} of 120 are reported"
+        )
         (union / "later").mkdir()
         run(sys.executable, "-c", LOOP, str(union / "later"), "10", makes=10)
         assert len(service.open_now()) == 120
@@ -161,7 +159,7 @@ def test_files_stay_open_whenever_it_is_that_their_programs_leave_them_to_childr
 
 
 def test_thousand_files_leave_no_descriptor_in_the_agent(
-    run: Callable[..., Agent], service: FakeService, union: Path
+    run: Start, service: FakeService, union: Path
 ) -> None:
     def count(agent: Agent) -> int:
         return len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
@@ -176,7 +174,7 @@ def test_thousand_files_leave_no_descriptor_in_the_agent(
 
 
 def test_a_program_that_exits_at_once_leaves_the_number_of_its_job(
-    run: Callable[..., Agent], service: FakeService, union: Path
+    run: Start, service: FakeService, union: Path
 ) -> None:
     """Of a job that is its user's, as root says on the node; and no other, whatever it names."""
     agent = run("touch", f"{union}/first", SLURM_JOB_ID="4")

@@ -1,17 +1,15 @@
 """A thread of the agent that stalls is named, and what the agent knows is saved all the same."""
 
-from __future__ import annotations
-
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_service import FakeService
 from mounts import served, stopped
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 from ses.doctor.agent import check_threads
 from ses.doctor.finding import State
 
@@ -28,12 +26,8 @@ def jobs(base: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
 
 
 @pytest.fixture
-def agent(
-    start: Callable[..., Agent], service: FakeService, jobs: tuple[Path, subprocess.Popen[bytes]]
-) -> Agent:
-    agent = start(service.url, "--jobs-dir", str(jobs[0]))
-    agent.wait_for("service found")
-    return agent
+def agent(start: Start, jobs: tuple[Path, subprocess.Popen[bytes]]) -> Agent:
+    return start("--jobs-dir", str(jobs[0]))
 
 
 def waits_for_fuse(task: Path) -> bool:

@@ -1,28 +1,26 @@
-"""What the service took and had not stored when it was killed is told again; what it stored is not."""
-
-from __future__ import annotations
+"""What the service took and had not stored when it was killed is reported again; what it stored is not."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from agent_sources import link
 from fake_service import FakeService
 from patience import wait_until
+from ran import ran
 from running_agent import Agent
 
 
-def short_lived(agent: Agent, service: FakeService, device: int, path: Path) -> str:
+def short_lived(agent: Agent, service: FakeService, path: Path) -> str:
     """Place a file, close it, and wait until the service has taken both."""
-    conversation = agent.ask(device, "app")
+    conversation = agent.ask("app")
     os.close(conversation.create(path))
     service.wait_for_end(conversation.answer.placement)
     return conversation.answer.placement
 
 
 def reborn(agent: Agent, service: FakeService) -> None:
-    """Kill the service, which forgets all, and wait until another is told what is open."""
+    """Kill the service, which forgets all, and wait until what is open is reported to another."""
     service.kill()
     service.forget()
     service.decided.clear()
@@ -30,15 +28,15 @@ def reborn(agent: Agent, service: FakeService) -> None:
     service.revive()
     wait_until(
         lambda: any(announcement.body["complete"] for announcement in service.announcements()[before:]),
-        "it is told again",
+        "it is reported again",
     )
 
 
-def test_end_that_was_taken_and_not_stored_is_told_again_with_how_the_file_was_placed(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
+def test_end_that_was_taken_and_not_stored_is_reported_again_with_how_the_file_was_placed(
+    agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
     service.stores = False
-    placement = short_lived(agent, service, device, tmp_path / "file")
+    placement = short_lived(agent, service, tmp_path / "file")
     said = service.opened(placement), service.ended(placement), service.decided[placement][0]
     reborn(agent, service)
     service.wait_for_end(placement)
@@ -46,22 +44,18 @@ def test_end_that_was_taken_and_not_stored_is_told_again_with_how_the_file_was_p
     assert service.decided[placement][0]["batch_number"] == said[2]["batch_number"]
 
 
-def test_end_that_is_stored_is_not_told_again(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
-) -> None:
-    stored = short_lived(agent, service, device, tmp_path / "stored")
+def test_end_that_is_stored_is_not_reported_again(agent: Agent, service: FakeService, tmp_path: Path) -> None:
+    stored = short_lived(agent, service, tmp_path / "stored")
     service.stores = False
-    taken = short_lived(agent, service, device, tmp_path / "taken")
+    taken = short_lived(agent, service, tmp_path / "taken")
     reborn(agent, service)
     service.wait_for_end(taken)
     assert service.opened(stored) == []
 
 
-def test_numbers_of_announcements_grow(
-    agent: Agent, service: FakeService, device: int, tmp_path: Path
-) -> None:
+def test_numbers_of_announcements_grow(agent: Agent, service: FakeService, tmp_path: Path) -> None:
     for number in range(3):
-        short_lived(agent, service, device, tmp_path / f"f{number}")
+        short_lived(agent, service, tmp_path / f"f{number}")
     numbers = [announcement.body["number"] for announcement in service.announcements()]
     assert numbers == sorted(set(numbers))
     assert numbers[0] > 0
@@ -76,5 +70,5 @@ def backlog_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 def test_what_is_kept_for_a_service_that_never_stores_is_bounded(backlog_bound: Path) -> None:
     """The oldest go first: it has taken them, after all."""
-    said = subprocess.run([backlog_bound, "30000"], capture_output=True, text=True, check=True).stdout
+    said = ran([backlog_bound, "30000"]).stdout
     assert said == "known 10000, first 20001, to be said 10000 and 10000, known in the end 0\n"

@@ -1,7 +1,5 @@
 """A union is read alike by the agent and by Python: one table of cases for both."""
 
-from __future__ import annotations
-
 import subprocess
 import tomllib
 from pathlib import Path
@@ -39,7 +37,7 @@ def test_branches_modes_and_reserves_are_read_alike(agents: Path) -> None:
         assert line.split("\t")[:-1] == case["expected"]
 
 
-def test_another_file_system_is_told_alike(agents: Path) -> None:
+def test_another_file_system_is_reported_alike(agents: Path) -> None:
     pairs = CASES["another"]
     said = asked(agents, [(pair["described"], pair["seen"]) for pair in pairs], "another")
     for case, line in zip(pairs, said, strict=True):

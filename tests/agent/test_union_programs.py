@@ -1,7 +1,5 @@
 """Programs on a union with the agent have the results that they have on the union alone."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os
@@ -10,7 +8,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,7 +17,8 @@ import pytest
 from fake_service import FakeService
 from mounts import small_disk
 from patience import wait_until
-from running_agent import Agent
+from ran import ran
+from running_agent import Agent, Start
 
 pytestmark = pytest.mark.root
 
@@ -38,9 +37,9 @@ SWEEPS = ("find .", "du -a .", "grep -r x .", "tar cf - .", "ls -R .")
 
 
 def test_a_sweep_by_another_user_meets_nothing_that_it_may_not_read(
-    agent: Agent, device: int, open_way: Path, branches: dict[str, Path], public_wrapper: Path
+    agent: Agent, open_way: Path, branches: dict[str, Path], public_wrapper: Path
 ) -> None:
-    agent.ask(device).close()
+    agent.ask().close()
     where = [open_way, *branches.values()]
     for directory in where:
         directory.chmod(0o1777)
@@ -52,9 +51,9 @@ def test_a_sweep_by_another_user_meets_nothing_that_it_may_not_read(
     assert all((branch / ".ses" / str(ALICE)).is_dir() for branch in branches.values())
     for directory in where:
         for sweep in SWEEPS:
-            done = subprocess.run(
-                ["sh", "-c", f"{sweep} > /dev/null"], cwd=directory, user=NOBODY, group=NOBODY,
-                extra_groups=[], capture_output=True, text=True, timeout=60, check=False,
+            done = ran(
+                ["sh", "-c", f"{sweep} > /dev/null"], code=None, cwd=directory, user=NOBODY,
+                group=NOBODY, extra_groups=[],
             )  # fmt: skip
             assert (done.returncode, done.stderr) == (0, ""), (directory, sweep)
 
@@ -77,10 +76,10 @@ def placed(log: Path) -> int:
 
 
 def test_a_file_is_placed_though_another_node_removed_the_staging_directories(
-    agent: Agent, device: int, open_way: Path, branches: dict[str, Path], public_wrapper: Path, base: Path
+    agent: Agent, open_way: Path, branches: dict[str, Path], public_wrapper: Path, base: Path
 ) -> None:
     """Nodes share the branches, and the last process of the user has ended on one of them."""
-    agent.ask(device).close()
+    agent.ask().close()
     wait_until(lambda: all((branch / ".ses/0").is_dir() for branch in branches.values()), "they are there")
     log = base / "placed.log"
     subprocess.run(
@@ -92,16 +91,15 @@ def test_a_file_is_placed_though_another_node_removed_the_staging_directories(
 
 @pytest.mark.long
 def test_a_node_leaves_staging_directories_to_others_that_use_them(
-    start: Callable[..., Agent], service: FakeService, open_way: Path,
+    start: Start, open_way: Path,
     branches: dict[str, Path], public_wrapper: Path, base: Path,
 ) -> None:  # fmt: skip
-    nodes = [start(service.url), start(service.url)]
+    nodes = [start(), start()]
     for directory in (open_way, *branches.values()):
         directory.chmod(0o1777)
     logs = []
     made: list[int] = []
     for number, creates in enumerate((2, 30)):  # 15 s, and the first node waits for 10
-        nodes[number].wait_for("service found")
         logs.append(base / f"placed-{number}" / "log")
         logs[-1].parent.mkdir()
         logs[-1].parent.chmod(0o777)
@@ -122,17 +120,17 @@ def announced(service: FakeService) -> list[dict[str, str]]:
     return [one for table in tables for one in table.get("excluded", ()) if one["user"] is not None]
 
 
-def on_of(agent: Agent, device: int) -> str:
-    with agent.ask(device) as conversation:
+def on_of(agent: Agent) -> str:
+    with agent.ask() as conversation:
         return str(conversation.answer.element)
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EPERM])
 def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
-    agent: Agent, service: FakeService, device: int, branches: dict[str, Path], error: int
+    agent: Agent, service: FakeService, branches: dict[str, Path], error: int
 ) -> None:
     """For nobody else: whatever a program says, it misleads its own user alone."""
-    with agent.ask(device) as conversation:
+    with agent.ask() as conversation:
         refused = conversation.answer.element
         conversation.report(side.NOT_CREATED, error=error)
     agent.wait_for(f"branch {branches[refused]} is not used for uid {os.getuid()} for 30 s")
@@ -140,7 +138,7 @@ def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
     why = f"a file could not be made there: {os.strerror(error)}"
     said = {"element": refused, "why": why, "user": pwd.getpwuid(os.getuid()).pw_name}
     wait_until(lambda: said in announced(service), "the service hears of it")
-    assert {on_of(agent, device) for _ in range(4)} == set(branches) - {refused}
+    assert {on_of(agent) for _ in range(4)} == set(branches) - {refused}
 
 
 class Disks:
@@ -151,8 +149,8 @@ class Disks:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._tell, daemon=True)
         for element, path in paths.items():
-            found = os.statvfs(path)
-            service.facts[element] = {"size": float(found.f_blocks * found.f_frsize)}
+            space = os.statvfs(path)
+            service.facts[element] = {"size": float(space.f_blocks * space.f_frsize)}
         self._look()
         self._thread.start()
 
@@ -194,7 +192,7 @@ class TestRoom:
     @pytest.mark.parametrize("under", [(), ("unshare", "--ipc")], ids=["chosen", "asked"])  # sees no table
     @pytest.mark.parametrize("files", [15, pytest.param(300, marks=pytest.mark.long)])
     def test_no_file_of_unknown_size_finds_less_room_than_on_the_union_alone(
-        self, start: Callable[..., Agent], service: FakeService, device: int, union: Path,
+        self, start: Start, service: FakeService, union: Path,
         branches: dict[str, Path], sizes: tuple[int, ...], public_wrapper: Path, files: int,
         under: tuple[str, ...],
     ) -> None:  # fmt: skip
@@ -204,12 +202,11 @@ class TestRoom:
         service.needs["root"] = ("g1", [small])
         service.pace = 0.2
         disks = Disks(service, branches)
-        agent = start(service.url)
-        agent.wait_for("storage system union is mounted")
-        with agent.ask(device) as conversation:
+        agent = start(until="storage system union is mounted")
+        with agent.ask() as conversation:
             largest = max(service.facts[element]["size"] for element in branches)
             assert conversation.answer.least_free_mib == math.ceil(0.6 * largest / MIB)
-        with agent.ask(device, expected_bytes=5 * MIB) as conversation:
+        with agent.ask(expected_bytes=5 * MIB) as conversation:
             assert conversation.answer.least_free_mib == 5
         placed = 0
         try:
@@ -219,9 +216,9 @@ class TestRoom:
                         os.posix_fallocate(fill.fileno(), 0, int(dice.random() ** 2 * 0.95 * size * MIB) + 1)
                 most = max(disks.free().values()) - MIB
                 length = min(int(10 ** dice.uniform(3, 8)), int(0.6 * max(sizes) * MIB))
-                done = subprocess.run(
-                    [*under, "fallocate", "-l", str(length), f"f{number}"], cwd=union,
-                    env=environment(agent, public_wrapper), capture_output=True, text=True, check=False,
+                done = ran(
+                    [*under, "fallocate", "-l", str(length), f"f{number}"], code=None, cwd=union,
+                    env=environment(agent, public_wrapper),
                 )  # fmt: skip
                 assert done.returncode == 0 or length > most, (number, length, disks.free(), done.stderr)
                 (union / f"f{number}").unlink(missing_ok=True)

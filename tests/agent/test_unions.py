@@ -3,11 +3,9 @@
 Read while the union is mounted, since all of them can be changed then.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import program_side as side
@@ -15,7 +13,7 @@ import pytest
 from claims_program import Table
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 from ses_client.mounts import file_system_at
 from ses_client.unions import hold_back
 
@@ -23,9 +21,9 @@ pytestmark = pytest.mark.root
 
 
 @pytest.fixture
-def table(agent: Agent, device: int) -> Iterator[Table]:
+def table(agent: Agent) -> Iterator[Table]:
     """The candidate table, once every branch takes files."""
-    agent.ask(device).close()
+    agent.ask().close()
     attached = Table(agent.socket)
     wait_until(lambda: attached.rows() and not any(row.excluded for row in attached.rows()), "all take files")
     yield attached
@@ -40,8 +38,8 @@ def set_option(union: Path, name: str, value: str) -> None:
     os.setxattr(union / ".mergerfs", f"user.mergerfs.{name}", value.encode())
 
 
-def restaged(agent: Agent, device: int, branch: Path) -> bool:
-    with agent.ask(device) as conversation:
+def restaged(agent: Agent, branch: Path) -> bool:
+    with agent.ask() as conversation:
         return conversation.answer.status == side.PLACE and conversation.answer.stage.is_relative_to(branch)
 
 
@@ -79,12 +77,12 @@ def test_what_minfreespace_keeps_is_not_spent(
 
 
 def test_a_branch_that_is_held_back_from_the_unions_own_choice_takes_placed_files(
-    table: Table, agent: Agent, device: int, union: Path, branches: dict[str, Path]
+    table: Table, agent: Agent, union: Path, branches: dict[str, Path]
 ) -> None:
     first, second = branches.values()
     set_option(union, "branches", hold_back(f"{first}=RW,1K:{second}=RO", {str(first)}))
     wait_until(lambda: excluded(table) == {"union/b2"}, "the one that is read-only is left out")
-    assert restaged(agent, device, first)
+    assert restaged(agent, first)
     set_option(union, "branches", hold_back(f"{first}=RW,999T:{second}=RW", {str(first)}))
     wait_until(lambda: excluded(table) == {"union/b1"}, "its own reserve is kept")
 
@@ -113,10 +111,9 @@ class TestLinkCow:
     def union_options(self) -> str:
         return "use_ino,link_cow=true"
 
-    def test_nothing_is_placed(self, agent: Agent, service: FakeService, device: int) -> None:
+    def test_nothing_is_placed(self, agent: Agent, service: FakeService) -> None:
         agent.wait_for("mounted with link_cow")
-        with agent.ask(device) as conversation:
-            assert conversation.answer.status == side.UNAVAILABLE
+        assert agent.status() == side.UNAVAILABLE
         assert service.open_now() == set()
 
 
@@ -127,15 +124,11 @@ class TestWithoutAttributes:
     def union_options(self) -> str:
         return "use_ino,xattr=nosys"
 
-    def test_the_option_is_named(
-        self, start: Callable[..., Agent], service: FakeService, union: Path, device: int
-    ) -> None:
+    def test_the_option_is_named(self, start: Start, union: Path) -> None:
         with pytest.raises(OSError, match="supported"):
             os.getxattr(union, "user.anything")
-        agent = start(service.url)
-        agent.wait_for("mounted with xattr=nosys")
-        with agent.ask(device) as conversation:
-            assert conversation.answer.status == side.UNAVAILABLE
+        agent = start(until="mounted with xattr=nosys")
+        assert agent.status() == side.UNAVAILABLE
 
 
 @pytest.fixture
@@ -160,14 +153,13 @@ class TestNotMounted:
     """What was described is a disk; the empty directory where it belongs is the root disk's."""
 
     def test_nothing_is_made_where_a_disk_is_missing_until_it_is_back(
-        self, start: Callable[..., Agent], service: FakeService, device: int, branches: dict[str, Path],
+        self, start: Start, branches: dict[str, Path],
         disk: Path,
     ) -> None:  # fmt: skip
         first = branches["union/b1"]
         subprocess.run(["umount", first], check=True, timeout=60)
-        agent = start(service.url)
-        agent.wait_for("union/b1 takes no file: not the file system that was described")
-        with agent.ask(device) as conversation:
+        agent = start(until="union/b1 takes no file: not the file system that was described")
+        with agent.ask() as conversation:
             assert conversation.answer.element == "union/b2"
         table = Table(agent.socket)
         assert excluded(table) == {"union/b1"}
@@ -175,7 +167,7 @@ class TestNotMounted:
         wait_until(lambda: excluded(table) == set(), "it takes files again")
         subprocess.run(["umount", "-l", first], check=True, timeout=60)
         wait_until(lambda: excluded(table) == {"union/b1"}, "it is left out while the agent runs")
-        with agent.ask(device) as conversation:
+        with agent.ask() as conversation:
             assert conversation.answer.element == "union/b2"
         assert list(first.iterdir()) == []
         table.detach()

@@ -1,19 +1,18 @@
-"""What ended while no service answered, or was not stored, is told by the next agent of the node."""
-
-from __future__ import annotations
+"""What ended while no service answered, or was not stored, is reported by the next agent of the node."""
 
 import os
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import program_side as side
 import pytest
 from fake_service import FakeService
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, Start
 
 
 @pytest.fixture
@@ -22,13 +21,13 @@ def state(base: Path) -> Path:
 
 
 @pytest.fixture
-def begin(start: Callable[..., Agent], service: FakeService, state: Path) -> Callable[..., Agent]:
-    return lambda *options: start(service.url, "--state-dir", str(state), *options)
+def begin(start: Start, state: Path) -> Start:
+    return partial(start, "--state-dir", str(state), until="answers on")
 
 
-def written(agent: Agent, device: int, path: Path, content: bytes) -> str:
+def written(agent: Agent, path: Path, content: bytes) -> str:
     """Place a file, write it, close it, and wait until the agent knows that."""
-    conversation = agent.ask(device)
+    conversation = agent.ask()
     assert conversation.answer.status == side.PLACE
     descriptor = conversation.create(path)
     os.write(descriptor, content)
@@ -38,31 +37,28 @@ def written(agent: Agent, device: int, path: Path, content: bytes) -> str:
     return placement
 
 
-def stopped_without_a_service(
-    begin: Callable[..., Agent], service: FakeService, device: int, mount: Path
-) -> tuple[str, str]:
+def stopped_without_a_service(begin: Start, service: FakeService, mount: Path) -> tuple[str, str]:
     """An agent that was stopped: the placements of a file that ended meanwhile, and of one open still."""
-    agent = begin()
-    agent.wait_for("union has")
-    agent.ask(device).close()
+    agent = begin(until="union has")
+    agent.ask().close()
     service.kill()
-    placement = written(agent, device, mount / "ended", b"12345")
-    kept = agent.ask(device)
+    placement = written(agent, mount / "ended", b"12345")
+    kept = agent.ask()
     kept.create(mount / "open")
     assert agent.stop() == 0
     service.revive()
     return placement, kept.answer.placement
 
 
-def test_a_file_that_ended_without_a_service_is_told_after_the_restart_with_how_it_was_placed(
-    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, state: Path
+def test_a_file_that_ended_without_a_service_is_reported_after_the_restart_with_how_it_was_placed(
+    begin: Start, service: FakeService, tmp_path: Path, state: Path
 ) -> None:
-    ended, still_open = stopped_without_a_service(begin, service, device, tmp_path)
+    ended, still_open = stopped_without_a_service(begin, service, tmp_path)
     begin()
     service.wait_for_end(ended)
     assert service.restored(ended)
     assert [one["bytes_written"] for one in service.ended(ended)] == [5]
-    wait_until(lambda: not (state / "unsent").exists(), "nothing is kept that was told")
+    wait_until(lambda: not (state / "unsent").exists(), "nothing is kept that was reported")
     assert service.ended(still_open) == []
 
 
@@ -95,14 +91,13 @@ def answered_without_end(service: FakeService) -> Iterator[threading.Event]:
 
 @pytest.mark.long
 def test_what_ended_is_kept_though_the_service_answers_without_end(
-    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    begin: Start, service: FakeService, tmp_path: Path
 ) -> None:
-    agent = begin()
-    agent.wait_for("union has")
-    agent.ask(device).close()
+    agent = begin(until="union has")
+    agent.ask().close()
     with answered_without_end(service) as announced:
-        ended = written(agent, device, tmp_path / "ended", b"1")
-        wait_until(announced.is_set, "it is being told")
+        ended = written(agent, tmp_path / "ended", b"1")
+        wait_until(announced.is_set, "it is being reported")
         assert agent.stop() == 0
     assert not agent.says("a thread that hangs is left behind")
     service.revive()
@@ -111,16 +106,16 @@ def test_what_ended_is_kept_though_the_service_answers_without_end(
 
 
 def test_what_is_kept_belongs_to_the_agent_alone(
-    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, state: Path
+    begin: Start, service: FakeService, tmp_path: Path, state: Path
 ) -> None:
-    stopped_without_a_service(begin, service, device, tmp_path)
+    stopped_without_a_service(begin, service, tmp_path)
     assert (state / "unsent").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_kept_lasts_until_a_service_takes_it(
-    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    begin: Start, service: FakeService, tmp_path: Path
 ) -> None:
-    ended, _ = stopped_without_a_service(begin, service, device, tmp_path)
+    ended, _ = stopped_without_a_service(begin, service, tmp_path)
     service.kill()
     assert begin().stop() == 0
     service.revive()
@@ -129,40 +124,32 @@ def test_what_is_kept_lasts_until_a_service_takes_it(
 
 
 def test_an_agent_that_can_keep_nothing_says_what_is_lost(
-    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
+    start: Start, service: FakeService, tmp_path: Path
 ) -> None:
-    agent = start(service.url, "--state-dir", "/proc/none")
-    agent.wait_for("union has")
-    agent.ask(device).close()  # the first question of a user waits for the service
+    agent = start("--state-dir", "/proc/none", until="union has")
+    agent.ask().close()  # the first question of a user waits for the service
     service.kill()
-    written(agent, device, tmp_path / "ended", b"1")
+    written(agent, tmp_path / "ended", b"1")
     assert agent.stop() == 0
     assert agent.says("what ended is not kept for the next start, and stays without a record: /proc/none")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]\n{}\nnull\n", b"\xff\n" * 9])
 def test_a_file_that_is_none_changes_nothing(
-    begin: Callable[..., Agent],
-    service: FakeService,
-    device: int,
-    tmp_path: Path,
-    state: Path,
-    content: bytes,
+    begin: Start, service: FakeService, tmp_path: Path, state: Path, content: bytes
 ) -> None:
     state.mkdir(mode=0o755)
     (state / "unsent").write_bytes(content)
     (state / "unsent").chmod(0o600)
-    agent = begin()
-    agent.wait_for("union has")
-    service.wait_for_end(written(agent, device, tmp_path / "file", b"1"))
+    agent = begin(until="union has")
+    service.wait_for_end(written(agent, tmp_path / "file", b"1"))
 
 
 def test_a_pipe_in_the_place_of_what_was_kept_holds_up_nothing(
-    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, state: Path
+    begin: Start, service: FakeService, tmp_path: Path, state: Path
 ) -> None:
     state.mkdir(mode=0o755)
     for name in ("unsent", "agent.json"):
         os.mkfifo(state / name, 0o600)
-    agent = begin()
-    agent.wait_for("union has")
-    service.wait_for_end(written(agent, device, tmp_path / "file", b"1"))
+    agent = begin(until="union has")
+    service.wait_for_end(written(agent, tmp_path / "file", b"1"))

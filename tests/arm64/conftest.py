@@ -1,15 +1,13 @@
 """What was built for arm64, and what its programs run on."""
 
-from __future__ import annotations
-
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "identity"))
@@ -25,10 +23,7 @@ from mergerfs_union import Union
 def arm64(tmp_path_factory: pytest.TempPathFactory) -> Arm64:
     """Everything, built for arm64."""
     for command in ("packaging/install.sh arm64", "packaging/arm64.sh native"):
-        done = subprocess.run(
-            command.split(), cwd=ROOT, capture_output=True, text=True, timeout=3000, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        ran(command.split(), cwd=ROOT)
     LIBRARIES.mkdir(exist_ok=True)
     if not (LIBRARIES / "lib").is_symlink():
         (LIBRARIES / "lib").symlink_to("../root/usr/lib")

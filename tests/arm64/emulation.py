@@ -1,13 +1,11 @@
 """Programs for arm64, emulated beside the agent, the tables and the unions of this machine."""
 
-from __future__ import annotations
-
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from mergerfs_union import Union
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 ARM64 = ROOT / "build/arm64"
@@ -25,11 +23,7 @@ class Arm64:
 
     def inside(self, command: str) -> None:
         """Run a command where Debian's cross compiler is; the checkout is /src there."""
-        done = subprocess.run(
-            [ROOT / "packaging/arm64.sh", "run", f"cd /src && {command}"],
-            capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
+        ran([ROOT / "packaging/arm64.sh", "run", f"cd /src && {command}"])
 
     def program(self, file: Path, *preloaded: Path) -> Path:
         """The script for a program, and what is preloaded into it in any case."""

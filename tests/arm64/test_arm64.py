@@ -1,7 +1,5 @@
 """Built for arm64 by Debian's cross compiler, and emulated beside this machine's agent, tables and unions."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -17,6 +15,7 @@ from emulation import ARM64, BUILT, ROOT, Arm64, EmulatedUnion
 from fake_service import FakeService
 from mergerfs_union import NOBODY
 from patience import wait_until
+from ran import ran
 from running_agent import Agent
 from test_random_calls import OPTIONS, compare
 
@@ -35,16 +34,10 @@ def test_each_part_is_built_and_starts(arm64: Arm64) -> None:
         "extras/sampler/smed-sampler",
     ]
     for program in programs:
-        done = subprocess.run(
-            [arm64.program(BUILT / program), "--version"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
+        done = ran([arm64.program(BUILT / program), "--version"])
         assert re.search(r"\d+\.\d+", done.stdout), program
     for file in [*programs, "run/ses-supervisor", "libses-wrapper.so", "libses.so", "ses-slurm.so"]:
-        listed = subprocess.run(["readelf", "-h", BUILT / file], capture_output=True, text=True, check=True)
+        listed = ran(["readelf", "-h", BUILT / file])
         assert "AArch64" in listed.stdout, file
 
 
@@ -52,10 +45,7 @@ def test_no_program_sees_what_never_was(arm64: Arm64) -> None:
     """As in tests/agent.  An emulator does not reorder more than this machine, so the order itself is argued
     in ses/table.h and ses/claims.h."""
     program = arm64.torn()
-    done = subprocess.run(
-        [program, EMULATED_SECONDS], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stdout
+    done = ran([program, EMULATED_SECONDS])
     assert min(map(int, re.findall(r"(\d+) (?:looks|writings|claims)", done.stdout))) > 100, done.stdout
 
 
@@ -106,12 +96,11 @@ def test_tables_and_claims_of_an_emulated_agent(arm64: Arm64) -> None:
     for part in (ROOT / "build/libses").iterdir():
         if part.name != "agent":
             (emulated / part.name).symlink_to(part)
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "not long", "tests/agent/test_claims.py"],
-        cwd=ROOT, env={**os.environ, "SES_BUILD_DIR": "build/arm64/emulated"},
-        capture_output=True, text=True, timeout=1800, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
+        cwd=ROOT,
+        env={**os.environ, "SES_BUILD_DIR": "build/arm64/emulated"},
+    )
     assert "skipped" not in done.stdout
 
 

@@ -1,14 +1,12 @@
 """A program of libses-offload deployed to a node of another architecture, which qemu plays."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from emulation import ARM64, BUILT, ROOT
 from offload_programs import answers, prefix, run, ses_as_plain_user
+from ran import ran
 
 __all__ = ["prefix"]
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
@@ -45,9 +43,7 @@ def test_functions_run_on_a_node_of_another_architecture(prefix: Path) -> None:
     done = ses_as_plain_user("offload", *words, folder=folder, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [node["error"] for node in json.loads(done.stdout)["nodes"]] == ["", ""]
-    listed = subprocess.run(
-        ["readelf", "-h", folder / "there/chained.binary"], capture_output=True, text=True
-    )
+    listed = ran(["readelf", "-h", folder / "there/chained.binary"], code=None)
     assert "AArch64" in listed.stdout
     said = answers(run(folder / "chained", "command:127.0.0.2", "0", "env NODE=%n", **environment))
     assert said == {"open": "0", "reason": "", "call": "0", "said": "127.0.0.2"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from patience import wait_until
+from ran import ran
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +33,7 @@ def test_the_forecast_of_streaming_takes_mount_namespace_and_group_away(number: 
     assert status not in (0, -number)
     assert mounts, "it had mounted something"
     assert not mounts & _loops()
-    assert name not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+    assert name not in ran(["ip", "netns"]).stdout
     assert not group.exists()
     assert not any(Path(where).parent.exists() for where in mounts)
 

@@ -1,34 +1,20 @@
 """The stop-watch of the selection benchmarks, against a real HTTP server."""
 
 import json
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Callable
 
 import pytest
+from http_server import Asked
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
 
 
-class Echo(BaseHTTPRequestHandler):
-    """Answers with what was sent; /missing is not there."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])) * (1000 if self.path == "/large" else 1)
-        self.send_response(404 if self.path == "/missing" else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_GET = do_POST = answer
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
-def handler() -> type[BaseHTTPRequestHandler]:
-    return Echo
+def answer() -> Callable[[Asked], object]:
+    """With what was sent; /missing is not there."""
+    return lambda asked: asked.say(
+        404 if asked.path == "/missing" else 200, asked.sent * (1000 if asked.path == "/large" else 1)
+    )
 
 
 def test_many_calls_on_one_connection_bring_back_whole_bodies(port: int) -> None:

@@ -1,36 +1,25 @@
 """The crowd of the benchmarks, against a real HTTP server."""
 
-from __future__ import annotations
-
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Callable
 
 import pytest
+from http_server import Asked
 from ses_benchmarks.http_call import request_bytes
 from ses_benchmarks.open_loop import Crowd, Outcome, with_crowd
 from ses_benchmarks.probe import BenchmarkError
 
 
-class Mixed(BaseHTTPRequestHandler):
-    """Answers /good with 200, /busy with 503, and hangs up on /gone."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        if self.path == "/gone":
-            self.close_connection = True
-            return
-        self.send_response(200 if self.path == "/good" else 503)
-        self.send_header("Content-Length", "5")
-        self.end_headers()
-        self.wfile.write(b"hello")
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
-def handler() -> type[BaseHTTPRequestHandler]:
-    return Mixed
+def answer() -> Callable[[Asked], object]:
+    """/good with 200, /busy with 503, and /gone by hanging up."""
+
+    def answer(asked: Asked) -> None:
+        if asked.path == "/gone":
+            asked.close_connection = True
+        else:
+            asked.say(200 if asked.path == "/good" else 503, b"hello")
+
+    return answer
 
 
 def run(port: int, *paths: str) -> Outcome:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from built import BUILD
+from ran import ran
 
 ROOT = Path(__file__).parents[2]
 NAMES = {
@@ -52,7 +53,7 @@ NAMES = {
 def bench(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, ROOT / "benchmarks/run.py", "--quick", "--build", BUILD, "--output", output]
     command += ["--scratch", output.parent]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600, check=False)
+    return ran([*command, *arguments], code=None)
 
 
 @pytest.mark.long

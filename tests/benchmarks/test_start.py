@@ -1,12 +1,10 @@
 """Every benchmark fits the parts and the tests as they are, also when nobody ran it for a while."""
 
-from __future__ import annotations
-
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PROGRAMS = sorted(
@@ -24,13 +22,11 @@ HEADERS = [
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_a_benchmark_starts_and_says_what_it_takes(program: Path) -> None:
     assert len(PROGRAMS) > 15
-    done = subprocess.run([sys.executable, program, "--help"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = ran([sys.executable, program, "--help"])
     assert "usage:" in done.stdout
 
 
 @pytest.mark.parametrize("source", sorted(BENCHMARKS.glob("*.c")), ids=lambda path: path.stem)
 def test_a_benchmark_in_c_compiles_with_the_headers(source: Path) -> None:
     command = ["cc", "-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *HEADERS, source]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    ran(command)

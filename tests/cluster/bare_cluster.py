@@ -1,7 +1,5 @@
 """What machines of a cluster have before anything of ours is set up: MUNGE, Slurm and sshd."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """A cluster of namespaces, bare: storage that all mount, MUNGE, Slurm and sshd; nothing of ours is set up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from bare_cluster import NODES, ROOT, Cluster, image
 from machines import NETWORK, SECONDS, Machine, folders_of_programs
-from mounts import unmount
+from mounts import let_others_in, unmount
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +22,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if os.geteuid() != 0:
         pytest.skip("needs root: machines are made of namespaces")
     work = tmp_path_factory.mktemp("cluster")
-    for parent in (work, *work.parents[:-2]):  # the service's user must get through
-        parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(work)
     shared = work / "shared"
     union, branches = shared / "union", tuple(shared / f"disk{number}" for number in (1, 2, 3, 4))
     for branch in (shared, union, *branches):

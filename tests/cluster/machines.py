@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ran import ran
+
 SECONDS = 300.0  # only a hang uses this up
 NETWORK = "10.213.0"
 # $1: where the root is put together; $2: the image; then what is seen at its own path.
@@ -69,9 +71,7 @@ class Machine:
 
     def run(self, *command: str, timeout: float = SECONDS) -> subprocess.CompletedProcess[str]:
         """Run a command; the outcome is the caller's to judge."""
-        return subprocess.run(
-            self.command(*command), capture_output=True, text=True, timeout=timeout, check=False
-        )
+        return ran(self.command(*command), code=None, timeout=timeout)
 
     def output(self, *command: str, timeout: float = SECONDS) -> str:
         """Return what a command prints that must do well."""

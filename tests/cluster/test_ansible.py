@@ -1,7 +1,5 @@
 """The role of packaging/ansible makes a cluster of bare machines, and leaves one that is as it should be."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tests of the ``ses`` command stand on: a fake service, and a way to run commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -51,15 +49,15 @@ class Ses:
 
     env: dict[str, str]
 
-    def __call__(self, *args: str, **env: str) -> Result:
+    def __call__(self, *args: str, code: int | None = None, **env: str) -> Result:
         runner = CliRunner()
         cleared = {name: None for name in os.environ if name.startswith("SES_")}
-        return runner.invoke(main, list(args), env={**cleared, "COLUMNS": "160", **self.env, **env})
+        result = runner.invoke(main, list(args), env={**cleared, "COLUMNS": "160", **self.env, **env})
+        assert code in (None, result.exit_code), result.output
+        return result
 
     def json(self, *args: str, code: int = 0) -> Any:
-        result = self(*args, "--json")
-        assert result.exit_code == code, result.output
-        return json.loads(result.stdout)
+        return json.loads(self(*args, "--json", code=code).stdout)
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 Serves connections until left, each with one ``reply`` (``None``: never answer).
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

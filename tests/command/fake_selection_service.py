@@ -4,16 +4,14 @@ Holds two elements, requirement sets and placement records.  Decides nothing: wh
 answers is what the test put into ``selection``.
 """
 
-from __future__ import annotations
-
 import json
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from http_server import Asked, HttpServer
 
 TOKEN = "a-token-that-is-known"
 JSON = dict[str, Any]
@@ -207,39 +205,16 @@ def problem(status: int, slug: str, detail: str, **more: Any) -> tuple[int, JSON
 
 @contextmanager
 def serving(double: SelectionServiceDouble) -> Iterator[SelectionServiceDouble]:
-    class Handler(BaseHTTPRequestHandler):
-        def _handle(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            parts = urlsplit(self.path)
-            double.requests.append((self.command, parts.path, body))
-            time.sleep(double.delay_seconds)
-            status, answer = double.answer(
-                self.command, parts.path, parse_qs(parts.query), body, self.headers
-            )
-            data = double.rubbish if double.rubbish is not None else json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header(
-                "Content-Type", "application/json" if status < 400 else "application/problem+json"
-            )
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            with suppress(BrokenPipeError):  # whoever asked did not wait
-                self.wfile.write(data)
+    def answer(asked: Asked) -> None:
+        body = json.loads(asked.sent) if asked.sent else None
+        parts = urlsplit(asked.path)
+        double.requests.append((asked.command, parts.path, body))
+        time.sleep(double.delay_seconds)
+        status, said = double.answer(asked.command, parts.path, parse_qs(parts.query), body, asked.headers)
+        kind = "application/json" if status < 400 else "application/problem+json"
+        with suppress(BrokenPipeError):  # whoever asked did not wait
+            asked.say(status, said if double.rubbish is None else double.rubbish, Content_Type=kind)
 
-        do_GET = do_POST = do_PUT = _handle
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Stay silent."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    double.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with closing(HttpServer(answer)) as server:
+        double.url = server.url
         yield double
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

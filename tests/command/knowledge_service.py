@@ -1,7 +1,5 @@
 """A selection service of its own over the example site, with an administrator, a person and a node."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -24,13 +22,17 @@ class KnowledgeService:
     url: str
     folder: Path
 
-    def __call__(self, *args: str, who: str = "admin", text: str | None = None) -> Result:
+    def __call__(
+        self, *args: str, who: str = "admin", text: str | None = None, code: int | None = None
+    ) -> Result:
         env = {
             "SES_SERVICE_URL": self.url,
             "SES_TOKEN_FILE": str(self.folder / f"token-{who}"),
             "COLUMNS": "160",
         }
-        return CliRunner().invoke(main, list(args), env=env, input=text)
+        result = CliRunner().invoke(main, list(args), env=env, input=text)
+        assert code in (None, result.exit_code), result.output
+        return result
 
 
 @contextmanager

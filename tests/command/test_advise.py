@@ -34,7 +34,7 @@ def kept(tmp_path: Path, service: SelectionServiceDouble) -> str:
     return str(path)
 
 
-def test_each_element_is_told_with_its_time_and_what_binds(ses: Ses, kept: str) -> None:
+def test_each_element_is_reported_with_its_time_and_what_binds(ses: Ses, kept: str) -> None:
     answer = ses.json("advise", "--profile", kept)
     assert [forecast["elements"] for forecast in answer["forecasts"]] == [
         ["union/b1"],
@@ -93,7 +93,7 @@ def test_the_link_is_as_calibrated_before_as_described_and_says_when(
     assert ses.json("advise", "--profile", kept)["link"]["from"] == "unknown"
 
 
-def test_a_link_that_nobody_calibrated_is_told_as_such(ses: Ses, kept: str) -> None:
+def test_a_link_that_nobody_calibrated_is_reported_as_such(ses: Ses, kept: str) -> None:
     text = " ".join(ses("advise", "--profile", kept).stdout.split())
     assert "Link of this node: not known, so it never binds; it was not calibrated" in text
     assert "ses calibrate --node --peer" in text
@@ -120,7 +120,7 @@ def test_what_the_service_says_about_the_question_is_shown(
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_run_that_failed_is_told_as_such(ses: Ses, tmp_path: Path) -> None:
+def test_a_run_that_failed_is_reported_as_such(ses: Ses, tmp_path: Path) -> None:
     result = ses("advise", "--", "sh", "-c", f"head -c 2000000 /dev/zero > {tmp_path}/a; exit 7")
     assert "sh ended with status 7: what follows is of that run." in result.stderr
     assert result.exit_code == 0
@@ -128,8 +128,7 @@ def test_a_run_that_failed_is_told_as_such(ses: Ses, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kept")
 def test_of_a_program_that_moves_nearly_nothing_no_forecast_is_made(ses: Ses) -> None:
-    result = ses("advise", "--", "true")
-    assert result.exit_code == 2
+    result = ses("advise", "--", "true", code=2)
     assert "The program moved 0.0 MB: too little for storage to matter to it." in result.stderr
 
 
@@ -141,11 +140,9 @@ def test_without_an_element_or_a_profile_it_says_so(
     (tmp_path / "no.json").write_text("{}")
     for wrong in ("[]", "{}", "no JSON"):
         (tmp_path / "wrong.json").write_text(wrong)
-        result = ses("advise", "--profile", str(tmp_path / "wrong.json"))
-        assert result.exit_code == 2
+        result = ses("advise", "--profile", str(tmp_path / "wrong.json"), code=2)
         assert "is not what ses profile --output writes" in result.stderr
-    result = ses("advise", "--profile", str(tmp_path / "no.json"))
-    assert result.exit_code == 2
+    result = ses("advise", "--profile", str(tmp_path / "no.json"), code=2)
     assert "not what ses profile --output writes" in result.stderr
     assert ses("advise").exit_code == 2
 
@@ -159,7 +156,7 @@ def ended(element: str, **more: object) -> dict[str, object]:
     }  # fmt: skip
 
 
-def test_the_last_forecast_is_told_beside_what_files_achieved(
+def test_the_last_forecast_is_reported_beside_what_files_achieved(
     ses: Ses, kept: str, service: SelectionServiceDouble
 ) -> None:
     assert ses("advise", "--last").exit_code == 5, "nothing was forecast"

@@ -1,7 +1,5 @@
 """`ses calibrate` writes only when told, no more than it says, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -50,8 +48,7 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_without_yes_it_says_what_it_would_write_and_writes_nothing(
     ses: Any, branches: list[Path], writes: list[int]
 ) -> None:
-    result = ses("calibrate", "--all")
-    assert result.exit_code == 0
+    result = ses("calibrate", "--all", code=0)
     assert f"union/b1: {branches[0]}" in result.output
     assert "256 MiB" in result.output
     assert "Nothing was written. To do it, give --yes." in result.output
@@ -61,8 +58,7 @@ def test_without_yes_it_says_what_it_would_write_and_writes_nothing(
 
 
 def test_it_writes_what_it_said_and_leaves_nothing(ses: Any, branches: list[Path], writes: list[int]) -> None:
-    result = ses("calibrate", "union/b2", "--yes", "--size-mib", "9", "--json")
-    assert result.exit_code == 0
+    result = ses("calibrate", "union/b2", "--yes", "--size-mib", "9", "--json", code=0)
     (found,) = json.loads(result.output)["elements"]
     assert sum(writes) == found["written_bytes"] == 9 * MIB
     assert found["write_bytes_per_second"] > 0
@@ -71,8 +67,7 @@ def test_it_writes_what_it_said_and_leaves_nothing(ses: Any, branches: list[Path
 
 
 def test_the_rates_are_turtle_about_the_elements_of_the_site(ses: Any, branches: list[Path]) -> None:
-    result = ses("calibrate", "--all", "--yes", "--size-mib", "8")
-    assert result.exit_code == 0
+    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", code=0)
     graph = rdflib.Graph().parse(data=result.output[result.output.index("@prefix") :], format="turtle")
     for name in ("b1", "b2"):
         for rate in (QSM.nominalReadRate, QSM.nominalWriteRate):
@@ -84,13 +79,11 @@ def test_the_rates_are_turtle_about_the_elements_of_the_site(ses: Any, branches:
 
 def test_the_turtle_goes_to_a_file_that_is_asked_for(ses: Any, branches: list[Path], tmp_path: Path) -> None:
     written = tmp_path / "rates.ttl"
-    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", "--turtle", str(written))
-    assert result.exit_code == 0
+    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", "--turtle", str(written), code=0)
     assert "@prefix" not in result.output
     graph = rdflib.Graph().parse(written, format="turtle")
     assert len(set(graph.subjects(QSM.nominalWriteRate))) == 2
-    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", "--turtle", "/nowhere/rates.ttl")
-    assert result.exit_code == 1
+    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", "--turtle", "/nowhere/rates.ttl", code=1)
     assert "/nowhere/rates.ttl cannot be written" in result.output
 
 
@@ -101,17 +94,15 @@ def test_an_element_that_is_nearly_full_is_left_alone(
     blocks = list(real)
     blocks[4] = 9 * 256 * MIB // blocks[1]  # f_bavail, in units of f_frsize
     monkeypatch.setattr("ses.calibration.os.statvfs", lambda _path: os.statvfs_result(blocks))
-    result = ses("calibrate", "--all", "--yes")
-    assert result.exit_code == 1
+    result = ses("calibrate", "--all", "--yes", code=1)
     assert "more than a tenth of the" in result.output
     assert writes == []
     assert "qsm:" not in result.output
 
 
-def test_an_element_that_this_node_does_not_have_is_told(ses: Any, service: SelectionServiceDouble) -> None:
+def test_an_element_not_of_this_node_is_reported(ses: Any, service: SelectionServiceDouble) -> None:
     service.elements = [element("b9", "/union", "/nowhere/b9", None)]
-    result = ses("calibrate", "--all", "--yes")
-    assert result.exit_code == 1
+    result = ses("calibrate", "--all", "--yes", code=1)
     assert "/nowhere/b9 cannot be used on this node" in result.output
 
 
@@ -128,8 +119,8 @@ def place(directory: Path) -> Place:
 
 def test_time_is_bounded(tmp_path: Path) -> None:
     moments = iter(range(1000))
-    found = measure(place(tmp_path), 400 * MIB, 5.0, clock=lambda: float(next(moments)))
-    assert 0 < found.written_bytes < 40 * MIB
+    measured = measure(place(tmp_path), 400 * MIB, 5.0, clock=lambda: float(next(moments)))
+    assert 0 < measured.written_bytes < 40 * MIB
 
 
 def test_a_file_system_without_direct_io_is_measured_through_the_cache(
@@ -143,8 +134,8 @@ def test_a_file_system_without_direct_io_is_measured_through_the_cache(
         return real(path, flags, mode)
 
     monkeypatch.setattr("ses.calibration.os.open", refuse)
-    found = measure(place(tmp_path), 8 * MIB, 30.0)
-    assert (found.direct, found.written_bytes) == (False, 8 * MIB)
+    measured = measure(place(tmp_path), 8 * MIB, 30.0)
+    assert (measured.direct, measured.written_bytes) == (False, 8 * MIB)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -183,6 +174,6 @@ def test_nothing_stays_of_a_program_that_is_killed(tmp_path: Path) -> None:
 def test_a_refused_element_has_no_turtle() -> None:
 
     refused, good = place(Path("/a")), Place("u/b", "https://example.org/b", Path("/b"))
-    found = turtle_of([refused, good], {"u/a": "full", "u/b": Measured(1e6, 2e6, 8, True)})
-    assert "<https://example.org/b>" in found
-    assert "<https://example.org/a>" not in found
+    turtle = turtle_of([refused, good], {"u/a": "full", "u/b": Measured(1e6, 2e6, 8, True)})
+    assert "<https://example.org/b>" in turtle
+    assert "<https://example.org/a>" not in turtle

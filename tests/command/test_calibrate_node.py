@@ -1,7 +1,5 @@
 """``ses calibrate --node``: what a node gives is measured, told with date and method, and can be kept."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from datetime import UTC, datetime
@@ -19,10 +17,10 @@ NOW = datetime(2026, 11, 23, 7, 0, 0, tzinfo=UTC)
 
 
 def test_copies_of_one_core_and_of_all_are_measured() -> None:
-    found = measure_node(4 * MIB, 2)
-    assert found.cores >= 1
-    assert 0 < found.core_copy <= found.all_copy
-    assert found.memory_bus == 2 * found.all_copy
+    measured = measure_node(4 * MIB, 2)
+    assert measured.cores >= 1
+    assert 0 < measured.core_copy <= measured.all_copy
+    assert measured.memory_bus == 2 * measured.all_copy
 
 
 def test_a_link_is_measured_by_what_the_peer_received() -> None:
@@ -37,7 +35,7 @@ def test_a_link_is_measured_by_what_the_peer_received() -> None:
     assert rate > 0
 
 
-def test_a_peer_that_is_not_there_is_told_with_what_to_do() -> None:
+def test_a_peer_that_is_not_there_is_reported_with_what_to_do() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         gone = server.getsockname()
     with pytest.raises(SesError, match="--listen ADDRESS:PORT there first"):
@@ -99,8 +97,7 @@ def test_options_that_do_not_go_together_are_refused(ses: Any, wrong: tuple[str,
 
 
 def test_the_command_prints_rates_and_turtle(ses: Any) -> None:
-    result = ses("calibrate", "--node")
-    assert result.exit_code == 0, result.output
+    result = ses("calibrate", "--node", code=0)
     assert "copying, one core" in result.stdout
     assert "instructions, all cores" in result.stdout
     assert "a qsm:NodeCalibration" in result.stdout

@@ -1,7 +1,5 @@
 """Sets of directories: discovered, written by ``ses init``, and accepted by service and monitor."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -83,8 +81,8 @@ def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(module, "file_system_at", lambda path: f"x {path}")
     text = turtle(look("net", [mount.point for mount in mounts]), observed_as_mounted=True)
     assert validate(text, "net.ttl") == []
-    found = facts_of(text)
-    home, tmp, ceph = (found[mount.point] for mount in mounts)
+    facts = facts_of(text)
+    home, tmp, ceph = (facts[mount.point] for mount in mounts)
     assert home["servedBy"] == tmp["servedBy"] != ceph["servedBy"]
     assert (home["device"], tmp["device"], ceph.get("device")) == ("nfs", "nfs", None)
     assert name_of("nfs filer") == "nfs"

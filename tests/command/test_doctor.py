@@ -58,10 +58,10 @@ def examine(ses, wrapper, socket_path):
 
 def said(checks, link, state="fault"):
     """The details and remedies of one link that are in one state."""
-    found = [check for check in checks if check["link"] == link and check["state"] == state]
-    assert found, f"no {state} of {link} in {checks}"
-    assert state != "fault" or all(one["mend"] for one in found)
-    return " ".join(one["detail"] + " " + one["mend"] for one in found)
+    matching = [check for check in checks if check["link"] == link and check["state"] == state]
+    assert matching, f"no {state} of {link} in {checks}"
+    assert state != "fault" or all(one["mend"] for one in matching)
+    return " ".join(one["detail"] + " " + one["mend"] for one in matching)
 
 
 def test_the_library_is_found_to_intercept(examine):
@@ -305,9 +305,9 @@ def test_an_ost_the_monitor_never_saw(examine, service):
 
 def test_many_elements_without_data_are_counted_not_listed(examine, service):
     service.elements = [element(f"b{number}", "/", f"/b{number}", None) for number in range(50)]
-    found = [one for one in examine() if one["link"] == "data of elements"]
-    assert len(found) == 11
-    assert "40 more" in found[-1]["detail"]
+    links = [one for one in examine() if one["link"] == "data of elements"]
+    assert len(links) == 11
+    assert "40 more" in links[-1]["detail"]
 
 
 def test_an_exporter_that_is_down(examine, service, dead_url):
@@ -345,8 +345,7 @@ def test_a_trial_off_the_union(examine, tmp_path):
 
 def test_the_text_shows_mark_remedy_and_count(ses, service, wrapper, socket_path):
     service.monitor["reachable"] = False
-    result = ses("doctor", "--library", str(wrapper), "--socket", str(socket_path))
-    assert result.exit_code == 1
+    result = ses("doctor", "--library", str(wrapper), "--socket", str(socket_path), code=1)
     assert "FAULT  monitor" in result.output
     assert "-> Start smed-monitor" in result.output
     assert "checks failed" in result.output

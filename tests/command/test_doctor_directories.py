@@ -1,7 +1,5 @@
 """``ses doctor`` looks at the directories of sets on this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fake_selection_service import element

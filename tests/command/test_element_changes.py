@@ -1,7 +1,5 @@
 """``ses drain``, ``undrain`` and ``elements add, set, remove`` against a real service."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -24,8 +22,8 @@ def done(result, code: int = 0) -> str:
 
 
 def listed(site: KnowledgeService, name: str) -> dict | None:
-    found = json.loads(done(site("elements", "list", "--json")))["elements"]
-    return next((one for one in found if one["id"] == name), None)
+    elements = json.loads(done(site("elements", "list", "--json")))["elements"]
+    return next((one for one in elements if one["id"] == name), None)
 
 
 def test_a_drained_element_takes_no_files_until_it_is_undrained(site):
@@ -117,7 +115,7 @@ def test_an_element_is_added_changed_removed_and_put_back(site):
         (("elements", "add", "union/b 9", "--server", "s", "--target", "t"), "name", 2),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_in_the_words_of_who_made_them(site, args, says, code):
+def test_mistakes_are_reported_in_the_words_of_who_made_them(site, args, says, code):
     answer = done(site(*args), code)
     assert says in answer
     assert "json." not in answer

@@ -1,12 +1,12 @@
 """``ses explain FILE``: the record of the service beside where the bytes are."""
 
 import os
-import subprocess
 import time
 from dataclasses import replace
 
 import pytest
 from fake_selection_service import candidate, requirement, storage_system
+from ran import ran
 from ses.commands import explain as command
 from ses.evidence import CLOCKS_SECONDS
 from ses.identity import identify
@@ -43,8 +43,7 @@ def lies_in(monkeypatch, where):
 
 def test_says_chosen_distance_predicted_refused_and_the_level(ses, file, tmp_path, monkeypatch):
     lies_in(monkeypatch, tmp_path / "b3")
-    result = ses("explain", str(file))
-    assert result.exit_code == 0, result.output
+    result = ses("explain", str(file), code=0)
     for said in ("alice:dd", "union/b3, distance 0.125", "current-write-rate 60.0 MB/s", "ended (closed)",
                  "(application alice:dd)", "2 MB are free.", "needs 50.0", "as chosen"):  # fmt: skip
         assert said in result.output
@@ -80,8 +79,7 @@ def test_a_file_reached_by_a_link_is_found_by_its_real_name(ses, file, tmp_path,
 
 def test_a_file_that_is_gone_is_explained_all_the_same(ses, file):
     file.unlink()
-    result = ses("explain", str(file))
-    assert result.exit_code == 0
+    result = ses("explain", str(file), code=0)
     assert "the file is gone" in result.output
 
 
@@ -98,18 +96,16 @@ def test_a_file_nobody_placed_is_not_found_and_says_where_its_bytes_are(
     service.storage_systems = [storage_system(str(tmp_path))]
     monkeypatch.setattr(command, "_ANNOUNCED_SECONDS", 0.0)
     lies_in(monkeypatch, tmp_path / "b5")
-    result = ses("explain", str(file))
-    assert result.exit_code == 5
+    result = ses("explain", str(file), code=5)
     assert "not created under the library" in result.output
     assert "SES_LOG" in result.output
     assert "outside" not in result.output
     assert str(tmp_path / "b5") in result.output
 
 
-def test_a_directory_is_told_as_that(ses, service, file, tmp_path):
+def test_a_directory_is_reported_as_that(ses, service, file, tmp_path):
     service.storage_systems = [storage_system(str(tmp_path))]
-    result = ses("explain", str(tmp_path))
-    assert result.exit_code == 5
+    result = ses("explain", str(tmp_path), code=5)
     assert "is a directory" in result.output
     assert "library" not in result.output
 
@@ -173,7 +169,7 @@ def test_notes_of_the_decision_are_shown(ses, service, file):
     assert "note         The node was offline" in ses("explain", str(file)).output
 
 
-def test_ranks_shared_with_other_files_are_told_as_that(ses, service, file):
+def test_ranks_shared_with_other_files_are_reported_as_that(ses, service, file):
     service.placements[0].update(batch_number=3, batch_size=12, rank=2)
     told = ses("explain", str(file)).output
     assert "number 3 of 12 files chosen from one state of the node's table" in told
@@ -185,11 +181,10 @@ def test_a_prediction_has_as_many_digits_as_in_the_table(ses, service, file):
     assert "current-write-rate 89.7 MB/s" in ses("explain", str(file)).output
 
 
-def test_a_file_outside_managed_storage_is_told_as_that(ses, service, file):
+def test_a_file_outside_managed_storage_is_reported_as_that(ses, service, file):
     service.placements = []
     service.storage_systems = [storage_system("/sys")]
-    result = ses("explain", str(file))
-    assert result.exit_code == 5
+    result = ses("explain", str(file), code=5)
     assert f"{file} is outside managed storage" in result.output
     assert "Files are placed on: /sys (union)." in result.output
     service.storage_systems = []
@@ -197,8 +192,7 @@ def test_a_file_outside_managed_storage_is_told_as_that(ses, service, file):
 
 
 def test_a_file_that_never_was_is_not_found(ses, tmp_path):
-    result = ses("explain", str(tmp_path / "nothing"))
-    assert result.exit_code == 5
+    result = ses("explain", str(tmp_path / "nothing"), code=5)
     assert "There is no file" in result.output
 
 
@@ -222,8 +216,7 @@ def placed(file, service, tmp_path, monkeypatch):
 
 
 def test_a_renamed_file_is_found_by_its_inode(ses, file, placed, tmp_path):
-    result = ses("explain", str(file))
-    assert result.exit_code == 0, result.output
+    result = ses("explain", str(file), code=0)
     assert f"created as   {tmp_path}/.data.bin.Xy12" in result.output
     assert "in doubt" not in result.output
     data = ses.json("explain", str(file))
@@ -258,8 +251,7 @@ def test_a_number_that_was_another_files_explains_nothing(ses, file, placed, mom
     born, born_at = placed
     service.placements[0]["path"] = None
     born_at(born + moment)
-    result = ses("explain", str(file))
-    assert result.exit_code == 5
+    result = ses("explain", str(file), code=5)
     assert "00000000000000aa" in result.output
     assert "had the same inode number" in result.output
     assert "clocks" in result.output
@@ -270,16 +262,14 @@ def test_a_file_untouched_since_before_the_placement_is_another(ses, file, place
     born, born_at = placed
     born_at(None)
     service.placements[0].update(placed_at=born + 60, opened_at=born + 61)
-    result = ses("explain", str(file))
-    assert result.exit_code == 5
+    result = ses("explain", str(file), code=5)
     assert "older than the placement" in result.output
 
 
-def test_a_birth_only_clocks_apart_explain_is_told_as_a_doubt(ses, file, placed):
+def test_a_birth_only_clocks_apart_explain_is_reported_as_a_doubt(ses, file, placed):
     born, born_at = placed
     born_at(born + 1.5)
-    result = ses("explain", str(file))
-    assert result.exit_code == 0
+    result = ses("explain", str(file), code=0)
     assert "in doubt     the file was born 1.0 s after it was opened" in result.output
 
 
@@ -298,7 +288,7 @@ def test_without_a_birth_a_number_alone_is_in_doubt(ses, file, placed, service):
     assert ses.json("explain", str(file))["doubt"] is None
 
 
-def test_another_file_of_the_placed_name_is_told_as_a_doubt(ses, file, placed, service):
+def test_another_file_of_the_placed_name_is_reported_as_a_doubt(ses, file, placed, service):
     born, born_at = placed
     service.placements[0].update(path=str(file), inode="1")
     assert ses.json("explain", str(file))["doubt"] is None  # the birth fits: the union was mounted anew
@@ -315,8 +305,7 @@ def test_a_file_that_replaced_the_one_placed_may_lie_elsewhere(
     service.placements[0].update(path=str(file), inode="1")
     born_at(born + 60)
     lies_in(monkeypatch, tmp_path / "b7")
-    result = ses("explain", str(file))
-    assert result.exit_code == 0, result.output
+    result = ses("explain", str(file), code=0)
     assert "b7; union/b3 was chosen for the file of before" in result.output
     assert "NOT as chosen" not in result.output
     assert ses.json("explain", str(file))["verified"] is None
@@ -347,9 +336,7 @@ def test_the_birth_of_a_file_on_a_union_is_asked_of_its_branch(union):
     (mount / "file").rename(mount / "renamed")
     on_branch = next(branch / "renamed" for branch in branches if (branch / "renamed").exists())
     seen = identify(mount / "renamed")
-    told = subprocess.run(
-        ["stat", "-c", "%W", str(on_branch)], check=True, capture_output=True, text=True, timeout=60
-    )
+    told = ran(["stat", "-c", "%W", str(on_branch)])
     if told.stdout.strip() in ("0", "-"):
         pytest.skip("the file system of the temporary directory does not tell births")
     assert seen.device == mount.stat().st_dev

@@ -4,12 +4,12 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses_client.client import ServiceClient
 
 COMMANDS = [
@@ -25,8 +25,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_service_that_is_down_exits_3_and_says_how_to_go_on(ses, dead_url, command):
-    result = ses(*command, "--url", dead_url)
-    assert result.exit_code == 3
+    result = ses(*command, "--url", dead_url, code=3)
     assert result.stdout == ""
     assert f"at {dead_url} cannot be reached (connection refused)" in result.stderr
     assert "Start ses-service" in result.stderr
@@ -36,30 +35,26 @@ def test_a_service_that_is_down_exits_3_and_says_how_to_go_on(ses, dead_url, com
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_rubbish_exits_1_and_asks_for_the_right_address(ses, service, command):
     service.rubbish = b"<html>It works!</html>"
-    result = ses(*command)
-    assert result.exit_code == 1
+    result = ses(*command, code=1)
     assert "--url" in result.stderr
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one[0] != "requirements"], ids=" ".join)
 def test_json_of_another_shape_exits_1(ses, service, command):
     service.rubbish = b'{"elements": 3, "candidates": null, "placements": [3], "checks": [1]}'
-    result = ses(*command)
-    assert result.exit_code == 1
+    result = ses(*command, code=1)
     assert "not as its contract says" in result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS[1:], ids=" ".join)
 def test_a_token_nobody_knows_exits_4(ses, service, command):
     service.token = "another"
-    result = ses(*command)
-    assert result.exit_code == 4
+    result = ses(*command, code=4)
     assert "Name another with --token-file" in result.stderr
 
 
 def test_without_a_token_the_places_to_put_one_are_named(ses):
-    result = ses("elements", SES_TOKEN_FILE="")
-    assert result.exit_code == 4
+    result = ses("elements", SES_TOKEN_FILE="", code=4)
     assert "~/.config/ses/token" in result.stderr
 
 
@@ -79,16 +74,15 @@ def listening():
         yield made
 
 
-def test_a_service_that_hangs_is_given_up_after_the_time_that_is_told(ses, listening, impatient):
-    result = ses("elements", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}")
-    assert result.exit_code == 3
+def test_a_service_that_hangs_is_given_up_after_the_time_that_is_reported(ses, listening, impatient):
+    result = ses("elements", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}", code=3)
     assert re.search(r"did not answer within \d\.\d s\. Look at its log", result.stderr)
     listening.accept()[0].close()
     with pytest.raises(BlockingIOError):
         listening.accept()  # it was asked once
 
 
-def test_a_machine_that_does_not_answer_is_told_with_the_next_step(ses, listening, impatient):
+def test_a_machine_that_does_not_answer_is_reported_with_the_next_step(ses, listening, impatient):
     with ExitStack() as stack:
         for _ in range(3):  # from then on it takes none
             one = stack.enter_context(socket.socket())
@@ -100,8 +94,7 @@ def test_a_machine_that_does_not_answer_is_told_with_the_next_step(ses, listenin
 
 
 def test_the_socket_of_a_service_that_was_stopped_is_told_to_be_gone(ses, tmp_path):
-    result = ses("elements", "--url", f"unix:{tmp_path}/service.sock")
-    assert result.exit_code == 3
+    result = ses("elements", "--url", f"unix:{tmp_path}/service.sock", code=3)
     assert "cannot be reached (no such file or directory). Start ses-service" in result.stderr
 
 
@@ -113,8 +106,7 @@ def test_a_token_file_that_cannot_be_used_is_named(ses, tmp_path, content, mode,
     path = tmp_path / "bad-token"
     path.write_text(content)
     path.chmod(mode)
-    result = ses("elements", "--token-file", str(path))
-    assert result.exit_code == 4
+    result = ses("elements", "--token-file", str(path), code=4)
     assert said in result.stderr
     assert str(path) in result.stderr
 
@@ -130,14 +122,12 @@ def test_the_usual_token_file_is_found_without_being_named(ses, tmp_path, token_
     ("called", "meant"), [(("elemnts",), "elements"), (("requirements", "effectiv"), "effective")]
 )
 def test_a_command_that_is_nearly_one_is_named(ses, called, meant):
-    result = ses(*called)
-    assert result.exit_code == 2
+    result = ses(*called, code=2)
     assert f"Did you mean '{meant}'" in result.stderr
 
 
 def test_an_element_without_its_system_is_told_how_to_write_it(ses):
-    result = ses("rank", "--exclude", "b2")
-    assert result.exit_code == 2
+    result = ses("rank", "--exclude", "b2", code=2)
     assert "'b2' is not an element. Write its storage system and its name" in result.stderr
 
 
@@ -149,13 +139,13 @@ def alone(ses):
     def run(line: str, *words: str):
         command = ["sh", "-c", line, program, *words]
         env = {**os.environ, **ses.env}
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return ran(command, code=None, env=env)
 
     return run
 
 
 @pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("--help",)], ids=" ".join)
-def test_a_full_standard_output_is_told_in_a_sentence(alone, words):
+def test_a_full_standard_output_is_reported_in_a_sentence(alone, words):
     result = alone('"$0" "$@" > /dev/full', *words)
     assert result.returncode == 1
     assert result.stderr == "Error: The output cannot be written: No space left on device.\n"
@@ -177,7 +167,7 @@ def test_what_would_go_to_a_closed_standard_error_goes_nowhere_else(alone):
     assert (result.returncode, result.stdout) == (0, "")
 
 
-def test_a_working_directory_that_is_gone_is_told_in_a_sentence(alone, tmp_path):
+def test_a_working_directory_that_is_gone_is_reported_in_a_sentence(alone, tmp_path):
     result = alone('mkdir "$1"; cd "$1"; rmdir "$1"; "$0" explain file', str(tmp_path / "gone"))
     assert result.returncode == 1
     assert result.stderr == "Error: The working directory does not exist any more.\n"
@@ -200,13 +190,11 @@ def test_an_address_that_is_not_http_is_not_understood(ses):
 @pytest.mark.parametrize("command", [*COMMANDS, ("doctor",), ("demo",)], ids=" ".join)
 def test_every_command_has_help_and_json(ses, command):
     words = command[:2] if command[0] in ("requirements", "elements") else command[:1]
-    result = ses(*words, "--help")
-    assert result.exit_code == 0
+    result = ses(*words, "--help", code=0)
     assert "--json" in result.output
 
 
 def test_https_where_http_is_spoken_is_said(ses, service):
     url = service.url.replace("http://", "https://")
-    result = ses("status", "--url", url)
-    assert result.exit_code == 3
+    result = ses("status", "--url", url, code=3)
     assert f"What answers at {url} speaks http, not https. Name it {service.url} with --url" in result.stderr

@@ -1,7 +1,5 @@
 """``ses files``, ``ses report`` and the verdict in ``ses explain``: what they ask and show."""
 
-from __future__ import annotations
-
 import csv
 import getpass
 import io
@@ -174,8 +172,7 @@ def test_explain_shows_of_a_file_without_an_explanation_what_the_list_of_files_k
     service.filters = ("state",)
     longer = {**MISSED, "path": f"{path}.more", "element": "union/b9"}
     service.files = [longer, {**MISSED, "path": str(path)}]
-    result = ses("explain", str(path))
-    assert result.exit_code == 5
+    result = ses("explain", str(path), code=5)
     for said in (
         "not kept any more",
         "max_records",
@@ -191,7 +188,6 @@ def test_explain_of_a_file_nobody_knows_speaks_of_no_explanation(ses, service, t
     service.storage_systems = [storage_system(str(tmp_path))]
     path = tmp_path / "unknown.bin"
     path.write_text("x")
-    result = ses("explain", str(path))
-    assert result.exit_code == 5
+    result = ses("explain", str(path), code=5)
     assert "knows no placement" in result.stderr
     assert "not kept any more" not in result.stderr

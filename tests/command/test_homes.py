@@ -1,12 +1,10 @@
 """Who has no home, or one that is closed to them, is served all the same."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses.last_forecast import last
 from ses.near.history import recall
@@ -26,8 +24,7 @@ def test_a_user_without_a_home_asks_the_service(monkeypatch: pytest.MonkeyPatch)
     """As in a container, under a number that the machine does not know."""
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
-    asked = CliRunner().invoke(main, ["files", "--url", "http://127.0.0.1:1"])
-    assert asked.exit_code == EXIT_UNREACHABLE, asked.output
+    invoked(main, ["files", "--url", "http://127.0.0.1:1"], code=EXIT_UNREACHABLE)
     assert recall(["cat"], "n1") is None
     assert last() is None
 

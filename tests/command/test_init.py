@@ -1,7 +1,5 @@
 """``ses init`` writes a site's configuration that each program accepts, and overwrites nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -12,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import ElementSettings, Target, load
 from smed_monitor.config.site import described
@@ -22,9 +21,7 @@ SES = str(PROGRAMS / "ses")
 
 
 def programs_own(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAMS / command[0], *command[1:]], capture_output=True, text=True, timeout=120, check=False
-    )
+    return ran([PROGRAMS / command[0], *command[1:]], code=None)
 
 
 @pytest.fixture
@@ -93,7 +90,7 @@ def test_secrets_are_closed_and_the_certificate_has_every_name(made: Path) -> No
     assert {stat.S_IMODE(secret.stat().st_mode) for secret in secrets} == {0o600}
     assert all(secret.read_text().strip() for secret in secrets)
     asked = ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", str(here / "tls/store1.pem")]
-    names = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    names = ran(asked).stdout
     assert "DNS:store1, IP Address:127.0.0.1" in names
 
 
@@ -115,8 +112,7 @@ def test_who_serves_can_read_it_whatever_the_umask_of_who_wrote_it(ses, storage:
 def test_nothing_is_overwritten(ses, made: Path, storage: str) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     (made / "default/ses-service").unlink()
-    again = ses("init", str(made), "--storage", storage)
-    assert again.exit_code == 1
+    again = ses("init", str(made), "--storage", storage, code=1)
     assert "Nothing was written: " in again.output
     assert str(made / "qstorman/site.ttl") in again.output
     del before[made / "default/ses-service"]
@@ -168,8 +164,7 @@ def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: s
     assert {file["path"] for file in said["files"]} == {
         str(other / path.relative_to(made)) for path in made.rglob("*") if path.is_file()
     }
-    told = ses("init", str(other), "--storage", storage, "--dry-run", COLUMNS="80")
-    assert told.exit_code == 0
+    told = ses("init", str(other), "--storage", storage, "--dry-run", COLUMNS="80", code=0)
     assert "Nothing was written." in told.output
 
 
@@ -212,7 +207,7 @@ def test_each_exporter_is_a_target_the_monitor_takes(ses, tmp_path: Path) -> Non
         (("--storage", "UNION", "--kb-url", 'http://kb" --x'), 2, "cannot stand in a line of options"),
     ],
 )
-def test_what_cannot_be_is_told_and_writes_nothing(
+def test_what_cannot_be_is_reported_and_writes_nothing(
     ses, storage: str, tmp_path: Path, given: tuple[str, ...], code: int, told: str
 ) -> None:
     directory = tmp_path / "etc"
@@ -225,9 +220,7 @@ def test_on_a_terminal_it_asks_for_what_is_not_given(storage: str, tmp_path: Pat
     ours, theirs = pty.openpty()
     os.write(ours, f"/nowhere\n{storage}\n\n{tmp_path}\nstore1,10.0.0.1\nn1 n2\n".encode())
     directory = tmp_path / "etc"
-    done = subprocess.run(
-        [SES, "init", str(directory)], stdin=theirs, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = ran([SES, "init", str(directory)], code=None, stdin=theirs)
     os.close(theirs)
     os.close(ours)
     assert done.returncode == 0, done.stderr
@@ -261,10 +254,7 @@ def test_what_the_monitor_cannot_see_is_said_before_anything_is_written(
 
 def test_json_never_asks(storage: str, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    done = subprocess.run(
-        [SES, "init", str(tmp_path / "etc"), "--storage", storage, "--json"],
-        stdin=theirs, capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+    done = ran([SES, "init", str(tmp_path / "etc"), "--storage", storage, "--json"], stdin=theirs)
     os.close(theirs)
     os.close(ours)
     assert json.loads(done.stdout)["written"] is True
@@ -278,7 +268,6 @@ def test_nodes_that_prove_themselves_by_munge_need_no_tokens(ses, storage: str, 
     agent = options(directory / "qstorman/node/ses-agent")
     assert "--munge" in agent
     assert "--token-file" not in agent
-    both = ses("init", str(tmp_path / "other"), "--storage", storage, "--munge", "--node", "n1")
-    assert both.exit_code == 2
+    both = ses("init", str(tmp_path / "other"), "--storage", storage, "--munge", "--node", "n1", code=2)
     assert "leave --node out" in both.stderr
     assert not (tmp_path / "other").exists()

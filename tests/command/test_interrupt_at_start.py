@@ -1,7 +1,5 @@
 """Ctrl-C while a program is still being loaded ends it at once: shells say 130, and nothing is printed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -9,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 from smallest_monitor import MONITOR
 
 INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
@@ -19,9 +18,7 @@ each_service = pytest.mark.parametrize("module", SERVICES)
 
 def run(program: str, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **more}
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
-    )
+    return ran([sys.executable, "-c", program], code=None, env=environment)
 
 
 def ended_by_the_signal(done: subprocess.CompletedProcess[str]) -> bool:

@@ -1,7 +1,5 @@
 """``ses job``: the sums over a job's files, and the line for accounting."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

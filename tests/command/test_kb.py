@@ -1,7 +1,5 @@
 """``ses kb export, import, diff, history, undo``, against a real service, and ``ses discover --mergerfs``."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -30,9 +28,9 @@ def exported(kb: KnowledgeService, *options: str) -> str:
 
 
 def number_in(text: str) -> str:
-    found = re.search(r"change (\d+)", text)
-    assert found, text
-    return found[1]
+    match = re.search(r"change (\d+)", text)
+    assert match, text
+    return match[1]
 
 
 def test_what_is_exported_can_be_imported_and_changes_nothing(kb, tmp_path):
@@ -58,8 +56,8 @@ def test_a_file_that_is_exported_anew_stays_its_owners_and_as_open_as_it_was(kb,
         done(kb("kb", "export", "--site", "-o", str(file)))
     finally:
         os.umask(before)
-    found = file.stat()
-    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (65534, 65534, 0o640)
+    status = file.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (65534, 65534, 0o640)
     assert file.read_text()
 
 

@@ -1,7 +1,5 @@
 """``ses login``, ``ses logout`` and ``ses token`` at a real service."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -27,8 +27,7 @@ def test_status_counts_elements_and_placements(ses):
 def test_status_fails_and_names_the_check_when_the_service_is_not_ready(ses, service):
     service.ready = False
     service.checks = [{"name": "knowledge-base", "ok": False, "detail": "cannot be reached"}]
-    result = ses("status")
-    assert result.exit_code == 1
+    result = ses("status", code=1)
     assert "NOT ready" in result.output
     assert "knowledge-base" in result.output
     assert "cannot be reached" in result.output
@@ -37,8 +36,7 @@ def test_status_fails_and_names_the_check_when_the_service_is_not_ready(ses, ser
 
 def test_status_says_what_a_ready_service_does_without(ses, service):
     service.checks = [{"name": "monitor", "ok": False, "detail": "cannot be reached"}]
-    result = ses("status")
-    assert result.exit_code == 0
+    result = ses("status", code=0)
     assert "ready, but not ok: monitor" in result.output
     assert ses.json("status")["degraded"] is True
 
@@ -67,14 +65,13 @@ def test_elements_of_one_system_only(ses, service):
 
 def test_elements_of_a_system_that_does_not_exist_is_not_found_and_names_those_that_do(ses, service):
     service.storage_systems = [storage_system("/srv/union")]
-    result = ses("elements", "--system", "nowhere")
-    assert result.exit_code == 5
+    result = ses("elements", "--system", "nowhere", code=5)
     assert "union" in result.output
 
 
 def test_rank_asks_with_subject_and_needs_as_typed(ses, service):
     service.selection["candidates"] = [candidate(1, "b1", 0.0, 45.0, 20.0)]
-    result = ses(
+    ses(
         "rank",
         "--user",
         "alice",
@@ -90,8 +87,8 @@ def test_rank_asks_with_subject_and_needs_as_typed(ses, service):
         "--size",
         "1.5GiB",
         "average-read-rate>=5MB/s,weight=2",
+        code=0,
     )
-    assert result.exit_code == 0, result.output
     (asked,) = [body for method, path, body in service.requests if path == "/v1/selections"]
     assert asked["subject"] == {"user": "alice", "application": "dd", "vo": None}
     assert asked["exclude"] == ["union/b2"]
@@ -119,8 +116,7 @@ def test_rank_shows_distance_shortfall_refusal_and_level(ses, service):
 
 def test_rank_without_a_candidate_is_not_found(ses, service):
     service.selection["refused"] = [{"element": "union/b1", "reason": "no-space", "detail": "Full."}]
-    result = ses("rank")
-    assert result.exit_code == 5
+    result = ses("rank", code=5)
     assert "Full." in result.output
 
 
@@ -137,16 +133,14 @@ def test_rank_without_a_candidate_is_not_found(ses, service):
     ],
 )
 def test_what_cannot_be_understood_is_said_and_never_sent(ses, service, typed, said):
-    result = ses("rank", *typed)
-    assert result.exit_code == 2
+    result = ses("rank", *typed, code=2)
     assert said in result.output
     assert not service.requests
 
 
 def test_output_off_a_terminal_keeps_to_a_width_that_is_asked_for(ses, service):
     service.elements[0]["id"] = "union/größe"
-    result = ses("elements", COLUMNS="90")
-    assert result.exit_code == 0
+    result = ses("elements", COLUMNS="90", code=0)
     assert "union/größe" in result.output
     assert max(len(line) for line in result.output.splitlines()) <= 90
 

@@ -38,15 +38,13 @@ def test_the_list_shows_classes_in_80_columns(ses):
 
 def test_without_any_node_the_list_says_how_to_describe_them(ses, service):
     service.node_classes = []
-    result = ses("nodes", "list")
-    assert result.exit_code == 5
+    result = ses("nodes", "list", code=5)
     assert "qsm:NodeClass" in result.output
 
 
 def test_a_ranking_asks_what_was_typed_and_shows_who_was_refused(ses, service):
     result = ses("nodes", "rank", "write>=300MB/s", "free>=2TB!", "--count", "4", "--exclude", "n[1-2]",
-                 "--user", "alice", COLUMNS="80")  # fmt: skip
-    assert result.exit_code == 0, result.output
+                 "--user", "alice", COLUMNS="80", code=0)  # fmt: skip
     (asked,) = [body for _, path, body in service.requests if path == "/v1/nodes/selections"]
     assert (asked["count"], asked["exclude"], asked["subject"]["user"]) == (4, "n[1-2]", "alice")
     assert [
@@ -59,7 +57,7 @@ def test_a_ranking_asks_what_was_typed_and_shows_who_was_refused(ses, service):
     assert "A note." in result.output
 
 
-def test_what_is_free_is_told_of_small_elements_too(ses, service):
+def test_what_is_free_is_reported_of_small_elements_too(ses, service):
     service.node_selection["candidates"][0]["free_gb"] = 0.064
     row = next(line for line in ses("nodes", "rank").output.splitlines() if "n0007" in line)
     assert "0.06" in row
@@ -67,8 +65,7 @@ def test_what_is_free_is_told_of_small_elements_too(ses, service):
 
 def test_a_ranking_without_a_node_exits_with_5(ses, service):
     service.node_selection["candidates"] = []
-    result = ses("nodes", "rank")
-    assert result.exit_code == 5
+    result = ses("nodes", "rank", code=5)
     assert "No node is left" in result.output
 
 

@@ -1,7 +1,5 @@
 """What `ses nodes publish` writes: of each class of nodes the elements that no other equals in all."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,9 +22,9 @@ def nodes(text: str, link: float | None = None, systems: tuple[str, ...] | None 
 
 
 def lines(elements: list[Any], classes: list[Any]) -> list[str]:
-    head, *found = offers(elements, classes, 1000.9).splitlines()
+    head, *rows = offers(elements, classes, 1000.9).splitlines()
     assert head == "ses-offers 2 1000"
-    return found
+    return rows
 
 
 def test_only_what_no_other_equals_is_written() -> None:

@@ -13,8 +13,7 @@ def test_set_stores_what_was_typed_and_shows_old_and_new(ses, service):
             requirement("free-capacity", 1.0, "GB"),
         ],
     }
-    result = ses("requirements", "set", "user", "alice", "current-write-rate>=20MB/s,hard")
-    assert result.exit_code == 0, result.output
+    result = ses("requirements", "set", "user", "alice", "current-write-rate>=20MB/s,hard", code=0)
     assert service.sets["user", "alice"]["requirements"] == [
         requirement("current-write-rate", 20.0, "MB/s", strictness="hard")
     ]
@@ -33,8 +32,7 @@ def test_an_exclamation_mark_makes_a_requirement_hard_as_in_the_environment(ses,
 @pytest.mark.parametrize("between", [" ", ",", ", ", "\n"])
 def test_one_text_states_several_as_in_the_environment(ses, service, between):
     text = between.join(("write>=20MB/s,weight=3", "free >= 2 TB,hard", "average-read>=1GB/s"))
-    result = ses("requirements", "set", "user", "alice", text, "read>=5MB/s!")
-    assert result.exit_code == 2
+    result = ses("requirements", "set", "user", "alice", text, "read>=5MB/s!", code=2)
     assert "unknown unit" in result.output  # the fake knows neither TB nor GB/s: all reached it
     *_, (_, _, body) = service.requests
     asked = [(one["kind"], one["minimum"], one["unit"], one["strictness"]) for one in body["requirements"]]
@@ -81,15 +79,13 @@ def test_set_without_anything_to_set_changes_nothing(ses, service):
 
 
 def test_an_unknown_unit_is_refused_in_the_service_s_words(ses):
-    result = ses("requirements", "set", "user", "alice", "current-write-rate>=20furlong/s")
-    assert result.exit_code == 2
+    result = ses("requirements", "set", "user", "alice", "current-write-rate>=20furlong/s", code=2)
     assert result.output.count("unknown unit 'furlong/s'") == 1
 
 
 def test_a_change_by_somebody_else_in_between_is_not_overwritten(ses, service):
     service.steal_next_revision = True
-    result = ses("requirements", "set", "user", "alice", "free-capacity>=1GB")
-    assert result.exit_code == 1
+    result = ses("requirements", "set", "user", "alice", "free-capacity>=1GB", code=1)
     assert "try again" in result.output
     assert ("user", "alice") not in service.sets
 
@@ -135,8 +131,7 @@ def test_effective_says_what_does_not_count_and_why(ses, service):
 def test_a_maximum_and_a_time_are_typed_as_they_are_shown(ses, service):
     typed = "latency<=2ms,hard,weight=3,from=2026-12-01T00:00:00Z,until=2026-12-02T01:00:00+01:00"
     service.takes_units = ("ms",)
-    result = ses("requirements", "set", "user", "alice", typed)
-    assert result.exit_code == 0, result.output
+    ses("requirements", "set", "user", "alice", typed, code=0)
     (stored,) = service.sets["user", "alice"]["requirements"]
     assert stored == {
         "kind": "latency",

@@ -1,7 +1,5 @@
 """``ses requirements derive``: a sentence, its arithmetic, and what is stored, by a real service."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """``ses requirements suggest --vo``: what members state becomes a proposal that somebody must store."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -34,15 +34,14 @@ def held(service, union):
 
 def plan(ses, file, *options):
     result = ses("run-near", "--dry-run", "--json", "--executor", "command", "--rsh", "env", *options,
-                 str(file), "--", "grep", "-c", "x", "{}")  # fmt: skip
-    assert result.exit_code == 0, result.output
+                 str(file), "--", "grep", "-c", "x", "{}", code=0)  # fmt: skip
     return json.loads(result.stdout)
 
 
 def test_the_node_that_holds_the_files_element_is_chosen(ses, held):
-    found = plan(ses, held, "--where", "near", "--no-sample")
-    assert found["elements"] == ["union/b2"]
-    assert found["node"] == "store1"
+    planned = plan(ses, held, "--where", "near", "--no-sample")
+    assert planned["elements"] == ["union/b2"]
+    assert planned["node"] == "store1"
 
 
 def test_rates_and_clients_are_those_of_the_site(ses, held):
@@ -55,16 +54,16 @@ def test_rates_and_clients_are_those_of_the_site(ses, held):
 
 def test_an_element_that_nobody_holds_is_said(ses, held, service):
     service.node_classes = [{**HOLDER, "holds": ["union/b1"]}]
-    found = plan(ses, held)
-    assert found["node"] is None
-    assert "No one node is known to hold union/b2" in found["reason"]
+    planned = plan(ses, held)
+    assert planned["node"] is None
+    assert "No one node is known to hold union/b2" in planned["reason"]
 
 
 def test_a_file_outside_the_site_runs_here(ses, held, tmp_path):
     (tmp_path / "other").write_text("x\n")
-    found = plan(ses, tmp_path / "other")
-    assert found["node"] is None
-    assert "does not say where files lie" in found["reason"]
+    planned = plan(ses, tmp_path / "other")
+    assert planned["node"] is None
+    assert "does not say where files lie" in planned["reason"]
 
 
 def test_nodes_of_names_the_node_that_run_near_would_choose(ses, held, monkeypatch):
@@ -93,6 +92,5 @@ def test_nodes_of_says_here_where_the_file_is(ses, held, service):
 
 def test_nodes_of_exits_with_5_where_nobody_holds_the_file(ses, held, service):
     service.node_classes = []
-    result = ses("nodes", "of", str(held))
-    assert result.exit_code == 5
+    result = ses("nodes", "of", str(held), code=5)
     assert "No one node is known to hold union/b2" in result.output

@@ -1,7 +1,5 @@
 """Exit statuses: the same mistake has the same status in every command, as docs/commands/README.md says."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest
@@ -38,16 +36,14 @@ REFUSED = problem(
 )
 def test_what_is_named_and_does_not_exist_exits_5_and_is_named(ses, service, typed):
     service.elements = [element("b1", "/srv/union", "/srv/b1", None)]
-    result = ses(*typed)
-    assert result.exit_code == 5, result.output
+    result = ses(*typed, code=5)
     assert "NOTHING" in result.stderr
 
 
 @pytest.mark.parametrize("typed", [("rank", "--system", "x"), ("nodes", "rank", "--system", "x")])
 def test_a_name_that_the_service_does_not_know_exits_5_and_is_said_once(ses, service, monkeypatch, typed):
     monkeypatch.setattr(service, "answer", lambda *_asked: REFUSED)
-    result = ses(*typed)
-    assert result.exit_code == 5
+    result = ses(*typed, code=5)
     assert result.stderr == "Error: storage_system: no storage system 'x' is described.\n"
 
 
@@ -61,15 +57,13 @@ def test_a_program_that_cannot_be_run_has_the_status_that_shells_give(
     data = tmp_path / "data"
     data.write_text("x")
     named = [str(data) if one == "FILE" else one for one in command]
-    result = ses(*named, "--", program, "{}")
-    assert result.exit_code == status, result.output
+    ses(*named, "--", program, "{}", code=status)
 
 
 def test_a_program_of_the_product_that_is_not_installed_is_no_program_either(ses, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _program: None)
     for command, package in (("copy", "ses-copy"), ("migrate", "ses-copy"), ("run", "libses-wrapper")):
-        result = ses(command, "a", "b")
-        assert result.exit_code == 127
+        result = ses(command, "a", "b", code=127)
         assert f"install the package {package}" in result.output
 
 

@@ -1,7 +1,5 @@
 """Tables fit the terminal, and no word of them is cut where there is room for it."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Files that people write or export: every part reads the same in them, or refuses them in the same words."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is typed wrong, or cannot be read or written: a sentence with the cause, a status, no traceback."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -51,8 +49,7 @@ NOT_UTF8 = os.fsdecode(b"\xff")
     ],
 )  # fmt: skip
 def test_numbers_and_names_that_cannot_be_are_said_and_never_sent(ses, service, typed, said):
-    result = ses(*typed)
-    assert result.exit_code == 2, result.output
+    result = ses(*typed, code=2)
     assert said in result.stderr
     assert not [request for request in service.requests if request[0] != "GET"]
 
@@ -63,20 +60,21 @@ def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service)
     assert service.asked["path"] == "/data/\ufffd"
 
 
-def test_a_fault_is_told_with_the_name_of_what_is_wrong_even_where_that_is_path():
+def test_a_fault_is_reported_with_the_name_of_what_is_wrong_even_where_that_is_path():
     refused = RefusedError("The request is wrong.", 422, (("query.path", "too short"),), "invalid-request")
     assert refused.full_message == "path: too short."
 
 
-def test_a_profile_that_cannot_be_written_is_told_before_the_program_runs(ses, tmp_path):
+def test_a_profile_that_cannot_be_written_is_reported_before_the_program_runs(ses, tmp_path):
     ran = tmp_path / "ran"
-    result = ses("profile", "--output", str(tmp_path / "no" / "profile.json"), "--", "touch", str(ran))
-    assert result.exit_code == 5
+    result = ses(
+        "profile", "--output", str(tmp_path / "no" / "profile.json"), "--", "touch", str(ran), code=5
+    )
     assert str(tmp_path / "no") in result.stderr
     assert not ran.exists()
 
 
-def test_a_name_no_profile_can_have_is_told_before_the_program_runs(ses, tmp_path):
+def test_a_name_no_profile_can_have_is_reported_before_the_program_runs(ses, tmp_path):
     ran = tmp_path / "ran"
     result = ses("profile", "--turtle", "Bad Name", "--", "touch", str(ran))
     assert (result.exit_code, ran.exists()) == (2, False)
@@ -86,8 +84,7 @@ def test_a_name_no_profile_can_have_is_told_before_the_program_runs(ses, tmp_pat
 def test_a_profile_is_shown_even_when_it_cannot_be_written(ses, tmp_path):
     result = ses("profile", "--output", str(tmp_path), "--", "true")
     assert result.exit_code != 0
-    full = ses("profile", "--output", "/dev/full", "--", "true")
-    assert full.exit_code == 1
+    full = ses("profile", "--output", "/dev/full", "--", "true", code=1)
     assert "true: " in full.stderr
     assert "cannot be written to /dev/full" in full.stderr
 
@@ -95,8 +92,8 @@ def test_a_profile_is_shown_even_when_it_cannot_be_written(ses, tmp_path):
 def test_json_of_a_name_that_is_no_utf8_is_json(ses, union):
     mount, _ = union
     (mount / NOT_UTF8).write_text("x")
-    found = ses.json("layout", str(mount / NOT_UTF8))
-    assert found["file"] == str(mount / NOT_UTF8)
+    layout = ses.json("layout", str(mount / NOT_UTF8))
+    assert layout["file"] == str(mount / NOT_UTF8)
 
 
 @pytest.mark.parametrize(
@@ -104,22 +101,19 @@ def test_json_of_a_name_that_is_no_utf8_is_json(ses, union):
     [("unix:/nowhere/socket", "no such file or directory"), ("http://127.0.0.1:99999", "not an address")],
 )
 def test_an_address_nobody_can_be_at_exits_3_with_the_cause(ses, url, cause):
-    result = ses("elements", "--url", url)
-    assert result.exit_code == 3
+    result = ses("elements", "--url", url, code=3)
     assert cause in result.stderr
 
 
 def test_a_file_that_no_command_expects_to_fail_is_named_with_the_cause(ses):
-    result = ses("nodes", "of", "a" * 300)
-    assert result.exit_code == 1
+    result = ses("nodes", "of", "a" * 300, code=1)
     assert result.stderr == f"Error: {'a' * 300}: File name too long.\n"
 
 
 def test_a_file_for_slurm_that_cannot_be_written_is_named_as_it_was_typed(ses, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    result = ses("nodes", "publish", str(file / "nodes"))
-    assert result.exit_code == 1
+    result = ses("nodes", "publish", str(file / "nodes"), code=1)
     assert result.stderr == f"Error: {file / 'nodes'} cannot be written: Not a directory.\n"
 
 
@@ -128,8 +122,9 @@ def test_a_full_disk_names_the_file_that_was_being_written(ses, union, tmp_path,
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(writing, "_create", full)
-    result = ses("init", str(tmp_path / "etc"), "--storage", str(union[0]), "--host", "h", "--node", "n")
-    assert result.exit_code == 1
+    result = ses(
+        "init", str(tmp_path / "etc"), "--storage", str(union[0]), "--host", "h", "--node", "n", code=1
+    )
     assert f"{tmp_path / 'etc'}/" in result.stderr
     assert "cannot be written: No space left on device" in result.stderr
 

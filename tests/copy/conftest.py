@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ran import ran
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
@@ -30,16 +30,10 @@ def copy(built: Path, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Run ses-copy where no agent is; return its report."""
 
     def run(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
-        done = subprocess.run(
-            [built / "ses-copy", "--json", "--verbose", *arguments],
-            env={"PATH": os.environ["PATH"], "SES_AGENT_SOCKET": "/nowhere"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+        done = ran(
+            [built / "ses-copy", "--json", "--verbose", *arguments], code=status,
+            env={"PATH": os.environ["PATH"], "SES_AGENT_SOCKET": "/nowhere"}, cwd=tmp_path,
+        )  # fmt: skip
         return {**(json.loads(done.stdout) if done.stdout else {}), "stderr": done.stderr}
 
     return run

@@ -1,7 +1,5 @@
 """A program that strace stops behind a call of it, until a test lets it go on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

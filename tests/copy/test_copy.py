@@ -13,6 +13,7 @@ import pytest
 from mergerfs_union import Union
 from mounts import unmount
 from patience import wait_until
+from ran import ran
 
 Copy = Callable[..., dict[str, Any]]
 WAYS = ("copy_file_range", "direct", "splice", "read-write")
@@ -92,13 +93,7 @@ def test_a_file_without_a_byte_took_no_way(tmp_path: Path, copy: Copy, built: Pa
     report = copy("--verbose", "from", "to")
     assert report["ways"] == {"none": {"files": 2, "bytes": 0}}
     assert {one["way"] for one in report["each"]} == {"none"}
-    told = subprocess.run(
-        [built / "ses-copy", tmp_path / "from", tmp_path / "again"],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    ).stdout
+    told = ran([built / "ses-copy", tmp_path / "from", tmp_path / "again"]).stdout
     assert "without a byte: 2 files" in told
     assert "reflink:" not in told
 
@@ -250,9 +245,7 @@ def test_what_is_asked_wrongly_is_said(built: Path, tmp_path: Path) -> None:
         ("--require", "write>=fast", "a", "b"): "is not understood from 'write>=fast'",
         ("--require", "write>=5MBs", "a", "b"): 'did you mean "write>=5MB/s"?',
     }.items():
-        done = subprocess.run(
-            [built / "ses-copy", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
+        done = ran([built / "ses-copy", *arguments], code=None, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mergerfs_union import Union
+from ran import ran
 
 MALLORY = 4242
 USER = 4243
@@ -111,26 +112,10 @@ def outcomes(swapper: Path, built: Path, work: Path, swap: str, uid: int) -> Ite
         top = work / str(number)
         scene(top, owner)
         kept = found_in(top / "victim"), found_in(top / "secret")
-        done = subprocess.run(
-            [
-                swapper,
-                str(number),
-                after,
-                str(uid),
-                swap,
-                built / "ses-copy",
-                "--jobs",
-                "1",
-                "src/data",
-                "home",
-            ],
-            cwd=top,
-            env={"SES_AGENT_SOCKET": "/nowhere"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ran(
+            [swapper, str(number), after, str(uid), swap, built / "ses-copy", "--jobs", "1", "src/data",
+             "home"], code=None, cwd=top, env={"SES_AGENT_SOCKET": "/nowhere"},
+        )  # fmt: skip
         assert (found_in(top / "victim"), found_in(top / "secret")) == kept, number
         for directory in ("home", "away"):
             if (top / directory).is_symlink():
@@ -194,10 +179,7 @@ def test_what_is_exchanged_during_a_migration_leads_nowhere(
         (top / "home").chmod(0o777)
         kept = found_in(top / "victim/data")
         command = [swapper, str(number), "0", str(uid), swap, built / "ses-migrate", "home/data"]
-        done = subprocess.run(
-            command, cwd=top, env=union.environment(library=False), capture_output=True, text=True,
-            timeout=60, check=False,
-        )  # fmt: skip
+        done = ran(command, code=None, cwd=top, env=union.environment(library=False))
         assert found_in(top / "victim/data") == kept, (number, done.stderr)
         regular = [path for path in top.rglob("data") if path.is_file() and not path.is_symlink()]
         assert sorted(one.read_text() for one in regular if "victim" not in one.parts) == ["mine"], number

@@ -13,6 +13,7 @@ from held_program import Held
 from mergerfs_union import Union
 from mounts import unmount
 from patience import wait_until
+from ran import ran
 
 Copy = Callable[..., dict[str, Any]]
 MIB = 1 << 20
@@ -86,12 +87,12 @@ def test_a_file_with_the_longest_path_is_copied(
     Path(directory, "file").write_text("bytes")
     report = copy(*options, "from", "copy")
     assert report["files"] == 1
-    found = Path(directory.replace("from", "copy", 1))
-    assert [path.name for path in found.iterdir()] == ["file"]
-    assert (found / "file").read_text() == "bytes"
+    copied = Path(directory.replace("from", "copy", 1))
+    assert [path.name for path in copied.iterdir()] == ["file"]
+    assert (copied / "file").read_text() == "bytes"
 
 
-def test_what_lies_deeper_than_a_path_can_be_is_told_with_the_next_step(
+def test_what_lies_deeper_than_a_path_can_be_is_reported_with_the_next_step(
     tmp_path: Path, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the rest is copied."""
@@ -158,7 +159,7 @@ def test_an_attribute_that_cannot_be_kept_costs_no_other(built: Path, tmp_path: 
     refused = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsetxattr"]
     refused += ["-e", "inject=fsetxattr:error=ENOSPC:when=1"]
     command = [*refused, built / "ses-copy", tmp_path / "from", tmp_path / "to"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = ran(command)
     assert "not kept: attribute user." in done.stderr
     assert len(os.listxattr(tmp_path / "to")) == 1
 
@@ -244,8 +245,7 @@ def test_what_is_there_stays_where_a_link_cannot_be_made(kind: str, built: Path,
     (tmp_path / "to/from/made").write_text("what was there")
     refused = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={kind}"]
     command = [*refused, "-e", f"inject={kind}:error=ENOSPC", built / "ses-copy", "from", "to"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1, done.stderr
+    done = ran(command, code=1, cwd=tmp_path)
     assert "No space left on device" in done.stderr
     assert "what was there" in {path.read_text() for path in (tmp_path / "to/from").iterdir()}
     done = subprocess.run(command[len(refused) + 2 :], cwd=tmp_path, check=False, timeout=60)
@@ -269,8 +269,7 @@ def test_a_directory_that_cannot_be_read_is_named(built: Path, tmp_path: Path) -
     (tmp_path / "from/file").write_text("bytes")
     (tmp_path / "from/shut").chmod(0)
     weak = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", built / "ses-copy", "from", "to"]
-    done = subprocess.run(weak, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
+    done = ran(weak, code=1, cwd=tmp_path)
     assert (tmp_path / "to/file").read_text() == "bytes"
     assert "ses-copy: from/shut: cannot be read: Permission denied" in done.stderr
     assert "to/shut: not kept: from/shut: cannot be opened: Permission denied" in done.stderr

@@ -1,7 +1,5 @@
 """The decision in plain Python, written from the text of ses/core.h: slow, and easy to compare with it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Python package reads the core's structs as they lie in memory, and names its numbers rightly."""
 
-from __future__ import annotations
-
 from enum import IntEnum, IntFlag
 
 import numpy as np

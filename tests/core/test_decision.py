@@ -1,8 +1,7 @@
 """The core decides as ses/core.h says: compared with the reference, and by what must always hold."""
 
-from __future__ import annotations
-
 import itertools
+from random import Random
 
 import core_reference as reference
 import numpy as np
@@ -133,7 +132,7 @@ def test_shorter_ranking_is_the_start_of_the_whole(question: Question, most: int
 
 
 @given(questions(), st.randoms(use_true_random=False))
-def test_order_of_the_table_only_breaks_ties(question: Question, random: st.Random) -> None:
+def test_order_of_the_table_only_breaks_ties(question: Question, random: Random) -> None:
     assume(not question.candidate_limit and not question.ignores_last_placed)
     question.table["last_placed"] = np.arange(len(question.table))
     places = list(range(len(question.table)))

@@ -1,7 +1,5 @@
 """What streams that are there were promised counts when a file comes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from core_tables import MB

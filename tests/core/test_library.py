@@ -1,18 +1,13 @@
 """The core is fit to be loaded into any program: it calls nobody and takes little stack."""
 
-from __future__ import annotations
-
-import subprocess
-
 from built import BUILD
+from ran import ran
 
 CORE = BUILD / "core"
 
 
 def test_core_calls_no_function_of_a_library() -> None:
-    listing = subprocess.run(
-        ["nm", CORE / "libses_core.a"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    listing = ran(["nm", CORE / "libses_core.a"]).stdout.splitlines()
     defined = {line.split()[-1] for line in listing if " T " in line}
     needed = {line.split()[-1] for line in listing if " U " in line}
     assert "ses_core_choose" in defined
@@ -20,9 +15,7 @@ def test_core_calls_no_function_of_a_library() -> None:
 
 
 def test_core_keeps_no_state() -> None:
-    listing = subprocess.run(
-        ["nm", CORE / "libses_core.a"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    listing = ran(["nm", CORE / "libses_core.a"]).stdout.splitlines()
     assert not [line for line in listing if line[17:18] in set("BbDdCcSs")]
 
 

@@ -1,7 +1,5 @@
 """What a program states and what its user requires become the needs of one file."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from pathlib import Path

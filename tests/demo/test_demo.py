@@ -10,9 +10,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from pages import blocks
 from patience import wait_for_answer
+from ran import ran
 from ses.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,8 +49,7 @@ def finish(process, number=None, send=os.kill):
 
 
 def ses(environment, *args):
-    done = subprocess.run([SES, *args], env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ran([SES, *args], env=environment)
     return done.stdout
 
 
@@ -194,21 +194,18 @@ def child_of(process, name):
 
 def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):
     monkeypatch.setattr("ses.demo.run.os.geteuid", lambda: 1000)
-    result = CliRunner().invoke(main, ["demo"])
-    assert result.exit_code == 1
+    result = invoked(main, ["demo"], code=1)
     assert "needs root: it mounts file systems" in result.output
 
 
 def test_a_part_that_is_not_built_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setattr("ses.demo.run.os.geteuid", lambda: 0)
     monkeypatch.setattr("ses.demo.parts._INSTALLED_LIBRARIES", ())
-    result = CliRunner().invoke(main, ["demo", "--build", str(tmp_path)])
-    assert result.exit_code == 1
+    result = invoked(main, ["demo", "--build", str(tmp_path)], code=1)
     assert "the preload library is missing" in result.output
     assert "make native" in result.output
 
 
 def test_a_results_file_that_cannot_be_written_is_refused_before_anything_is_made(tmp_path):
-    result = CliRunner().invoke(main, ["demo", "--json", str(tmp_path / "nowhere" / "results.json")])
-    assert result.exit_code == 2
+    result = invoked(main, ["demo", "--json", str(tmp_path / "nowhere" / "results.json")], code=2)
     assert "there is no directory" in result.output

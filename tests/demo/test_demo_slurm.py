@@ -1,14 +1,12 @@
 """Jobs of a real Slurm: two get elements that meet what they need, one is refused, nothing is left behind."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 SES = Path(sys.executable).parent / "ses"
 PATIENCE = 240
@@ -20,12 +18,10 @@ def test_two_jobs_write_where_they_may_and_one_is_refused(traces):
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("SES_", "SLURM_"))
     }
-    done = subprocess.run(
+    done = ran(
         [SES, "demo", "--slurm", "--size", "6", "--json", told],
         env={**environment, "TMPDIR": str(traces.base), "COLUMNS": "200"},
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    )
     checkpoint, archive, refused = json.loads(told.read_text())["jobs"]
     told.unlink()
     for job, files in ((checkpoint, 2), (archive, 4)):

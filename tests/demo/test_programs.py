@@ -21,8 +21,8 @@ def inputs(tmp_path_factory):
 
 def mine(inputs, title):
     """The program of that title that runs as whoever runs the tests."""
-    found = [program for program in programs(inputs, inputs / "figure3", 2) if program.title == title]
-    one = found[0]
+    titled = [program for program in programs(inputs, inputs / "figure3", 2) if program.title == title]
+    one = titled[0]
     return Program(one.title, "root", one.file, one.commands, one.measured)
 
 

@@ -1,7 +1,5 @@
 """The commands of docs/cluster.md have the options they are given there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

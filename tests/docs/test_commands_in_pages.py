@@ -1,7 +1,5 @@
 """Commands in pages exist, and have the options that they are given there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

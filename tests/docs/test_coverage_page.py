@@ -1,7 +1,5 @@
 """Each class of programs that the page of coverage names has a test, and that test has its case."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

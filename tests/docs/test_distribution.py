@@ -1,7 +1,5 @@
 """Files of tests are divided as tests/distribution.py says, and each is run once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace

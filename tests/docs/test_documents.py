@@ -1,15 +1,13 @@
 """Documents that can fail a build: what they name exists, and what exists is named."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
 import pytest
+from ran import ran
 from ses.cli import main as ses
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +76,7 @@ def test_every_make_target_a_document_names_exists_and_back() -> None:
 
 
 def test_make_alone_prints_every_target() -> None:
-    out = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    out = ran(["make"], cwd=ROOT).stdout
     assert all(f"make {target}" in out for target in targets())
 
 
@@ -102,12 +100,12 @@ def leaves(command: click.Command, path: str) -> list[tuple[str, click.Command]]
 
 def every_command() -> list[tuple[str, click.Command]]:
     """Return all commands of all Python programs."""
-    found: list[tuple[str, click.Command]] = []
+    commands: list[tuple[str, click.Command]] = []
     for program in COMMANDS:
         (entry,) = entry_points(group="console_scripts", name=program)
-        found += leaves(entry.load(), program)
-    assert len(found) > 10
-    return found
+        commands += leaves(entry.load(), program)
+    assert len(commands) > 10
+    return commands
 
 
 def test_every_command_and_option_says_what_it_is_for() -> None:
@@ -136,10 +134,7 @@ def test_help_cuts_no_sentence_and_fits_a_terminal(monkeypatch: pytest.MonkeyPat
         said |= every_help(entry.load(), program)
     assert len(said) > 60
     for program in COMPILED:
-        asked = subprocess.run(
-            [Path(program).name, "--help"],
-            executable=ROOT / "build/libses" / program, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        asked = ran([Path(program).name, "--help"], executable=ROOT / "build/libses" / program)
         said[program] = asked.stdout
     wide = [f"{name}: {line}" for name, text in said.items() for line in text.splitlines() if len(line) > 80]
     assert not wide
@@ -174,7 +169,7 @@ except SystemExit as end:
     assert not end.code
 print("loaded:", *{{name.partition(".")[0] for name in sys.modules}})
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    said = ran([sys.executable, "-c", script]).stdout
     help_text, _, loaded = said.partition("loaded:")
     assert "Commands:" in help_text
     assert "click" in loaded.split()
@@ -188,5 +183,5 @@ def test_every_program_says_its_version() -> None:
     version = re.search(r"VERSION ([0-9.]+) ", (ROOT / "libses/CMakeLists.txt").read_text())
     assert version
     for program in programs:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+        said = ran([program, "--version"]).stdout
         assert said == f"{program.name} {version[1]}\n", program

@@ -1,7 +1,5 @@
 """The help of every command that people type ends with examples, and programs take them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -13,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+from ran import ran
 from ses.commands.options import Existing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,8 +39,8 @@ def leaves(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
 
 
 def examples(text: str) -> list[str]:
-    found = re.search(r"^ *Examples?:\n((?: +\S.*\n?)+)", text, re.MULTILINE)
-    return [line.strip() for line in found[1].splitlines()] if found else []
+    match = re.search(r"^ *Examples?:\n((?: +\S.*\n?)+)", text, re.MULTILINE)
+    return [line.strip() for line in match[1].splitlines()] if match else []
 
 
 HELP = [leaf for program in PROGRAMS for leaf in leaves(loaded(program), program)]
@@ -72,7 +71,7 @@ def compiled_examples() -> list[tuple[str, str]]:
     said = []
     for program, folder in COMPILED.items():
         asked = [ROOT / "build/libses" / folder / program, "--help"]
-        text = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        text = ran(asked).stdout
         said += [(program, line) for line in examples(text)]
     return said
 

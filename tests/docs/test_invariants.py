@@ -1,7 +1,5 @@
 """Each invariant of the architecture names tests that keep it, and that there are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that are made from the code say what the code says, and declarations agree with what is read."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -9,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_PAGE = 250
@@ -58,9 +57,7 @@ def test_made_files_are_as_new(made: Path) -> None:
 
 
 def test_no_file_lies_where_files_are_made_that_is_not_made(made: Path) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", *MADE], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    tracked = ran(["git", "ls-files", *MADE], cwd=ROOT).stdout.split()
     assert tracked
     assert set(tracked) == {name for name in files(made) if name.startswith(MADE)}
 

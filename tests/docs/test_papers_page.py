@@ -1,7 +1,5 @@
 """Each claim of the papers has one outcome, and what shows it exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,15 +1,13 @@
 """Promises about the repository as a whole: what may lie where, and what no file may hold."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +25,7 @@ SOURCES = {".c", ".h", ".hpp", ".cpp", ".py", ".js", ".css", ".html", ".sh"}
 
 def tracked() -> list[Path]:
     """Return every file git tracks; fails rather than return nothing."""
-    out = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    out = ran(["git", "ls-files"], cwd=ROOT).stdout
     files = [Path(name) for name in out.splitlines()]
     assert files, "git tracks no file: nothing would be checked"
     return files

@@ -1,7 +1,5 @@
 """Each promise of the page about security names a test that there is."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -24,6 +22,6 @@ def test_the_page_is_a_table() -> None:
 def test_a_row_says_who_what_and_what_holds_and_its_test_is_there(row: list[str]) -> None:
     assert len(row) == 4
     assert all(row)
-    found = re.fullmatch(r"`([\w/]+\.py(?:::\w+)?)`", row[-1])
-    assert found is not None
-    assert names_a_test(found[1])
+    match = re.fullmatch(r"`([\w/]+\.py(?:::\w+)?)`", row[-1])
+    assert match is not None
+    assert names_a_test(match[1])

@@ -1,7 +1,5 @@
 """The way of a created file, from its claim to its row, is the one that the page lists."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

@@ -1,10 +1,9 @@
 """Names of things are the field's: what the glossary gave up comes back in no identifier."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 from pathlib import Path
+
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 BANNED = {
@@ -27,7 +26,7 @@ BANNED = {
 def test_no_identifier_has_a_word_that_was_given_up() -> None:
     code = [f":(glob)**/*.{ending}" for ending in ("c", "h", "cpp", "hpp", "py")]
     tree = ["git", "ls-files", "-z", *code, f":!{Path(__file__).relative_to(ROOT)}"]
-    done = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = ran(tree, cwd=ROOT)
     banned = {re.compile(pattern): instead for pattern, instead in BANNED.items()}
     used = {
         word: name

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from patience import wait_for_answer
 from ses.cli import main
 
@@ -92,8 +92,7 @@ def test_stopped_in_the_middle_nothing_is_left(traces, tmp_path, moment):
 
 def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):
     monkeypatch.setattr("ses.demo.work.os.geteuid", lambda: 1000)
-    result = CliRunner().invoke(main, ["experiment", "collision"])
-    assert result.exit_code == 1
+    result = invoked(main, ["experiment", "collision"], code=1)
     assert "needs root: it mounts file systems" in result.output
 
 
@@ -109,6 +108,5 @@ def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):
     ],
 )
 def test_what_is_not_understood_is_named(arguments, words):
-    result = CliRunner().invoke(main, ["experiment", "collision", *arguments])
-    assert result.exit_code == 2
+    result = invoked(main, ["experiment", "collision", *arguments], code=2)
     assert words in result.output

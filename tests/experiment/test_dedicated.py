@@ -1,13 +1,11 @@
 """A busy server beside each way to monitor it: every way is run, on its cores, and compared as told."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses_experiment.papers.dedicated import NONE, TRACED, WAYS, Run, compare, median_between
 from ses_experiment.papers.dedicated_programs import DEDICATED, DEFAULT, SHARED
@@ -37,11 +35,10 @@ def test_every_way_is_measured_beside_the_web_server(tmp_path: Path) -> None:
         "2",
         "--json",
     )
-    result = CliRunner().invoke(main, ["experiment", "dedicated", *options])
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
+    result = invoked(main, ["experiment", "dedicated", *options])
+    answer = json.loads(result.stdout)
     assert {
-        (line["way"], line["servers"], line["period_ms"], line["size_kib"]) for line in told["lines"]
+        (line["way"], line["servers"], line["period_ms"], line["size_kib"]) for line in answer["lines"]
     } == {
         (way, servers, period, size)
         for size in (8, 1024)
@@ -51,9 +48,9 @@ def test_every_way_is_measured_beside_the_web_server(tmp_path: Path) -> None:
             *((way, servers, 1) for way in WAYS for servers in (0, 2)),
         )
     }
-    assert all(len(line["trace_us"]) == TRACED for line in told["lines"])
+    assert all(len(line["trace_us"]) == TRACED for line in answer["lines"])
     assert "DC-RDMA-Sync" in (tmp_path / "figure7.svg").read_text()
-    assert all(line["mean_us"] > 0 for line in told["lines"])
+    assert all(line["mean_us"] > 0 for line in answer["lines"])
     assert os.sched_getaffinity(0) == before
 
 

@@ -13,6 +13,7 @@ import pytest
 from offload_programs import build_near_fdw, prefix
 from patience import wait_until
 from ports import free_port
+from ran import ran
 from ses_experiment.papers import scan, server
 from ses_experiment.papers.orca import Cell, right_share, write_text
 from ses_experiment.remote_storage import LISTEN
@@ -122,7 +123,7 @@ def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(tra
     assert traces.files() == []
     assert traces.mounts() == []
     made = re.search(r"the network of (\S+) and (\S+)", done.stderr.decode())
-    left = subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout.split()
+    left = ran(["ip", "netns"], code=None).stdout.split()
     assert not set(made.groups()) & set(left)
     assert traces.rules_of_detached_devices() == []
 

@@ -24,11 +24,11 @@ def test_load_and_work_of_the_fullest_directory_are_compared_with_the_mean_ones(
     mean = (2 * load_of_first + 2 * (load_of_first + load_of_second)) / len(RATES)
     work = [size / rate for size, rate in zip(sizes, RATES, strict=False)]
     expected = Outcome(largest / mean, max(work) / (sum(work) / len(RATES)), 4.0, 6.0)
-    found = outcome(plan, one)
+    came = outcome(plan, one)
     for name in ("load", "work", "seconds", "jobs"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name))
+        assert getattr(came, name) == pytest.approx(getattr(expected, name))
     other = Batch(Run("weights", 1), one.jobs, 0.0, "")
-    assert compared(plan, [other, one], "weights") == [(found, found)]
+    assert compared(plan, [other, one], "weights") == [(came, came)]
     assert compared(plan, [one], "weights") == []
     assert Batch.of_json(json.loads(json.dumps(asdict(one)))) == one
 

@@ -1,7 +1,5 @@
 """The paths of READ2 move the same blocks, and their costs are compared side by side."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -10,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses_experiment.papers.read2 import (
     ALONE,
@@ -38,14 +37,13 @@ def test_a_block_is_transposed_exactly() -> None:
 
 def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None:
     options = ("--size", "2", "--rounds", "2", "--allowed", "400", "--directory", str(tmp_path), "--json")
-    result = CliRunner().invoke(main, ["experiment", "read2", *options])
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert {(line["arm"], line["allowed"]) for line in told["lines"]} == {
+    result = invoked(main, ["experiment", "read2", *options])
+    answer = json.loads(result.stdout)
+    assert {(line["arm"], line["allowed"]) for line in answer["lines"]} == {
         (arm, rate) for arm in ARMS for rate in (0.0, 400e6)
     }
-    assert all(line["rate"] > 0 and line["cpu_per_byte"] >= 0 for line in told["lines"])
-    assert told["cpu_seconds_per_gb"].keys() == set(ARMS)
+    assert all(line["rate"] > 0 and line["cpu_per_byte"] >= 0 for line in answer["lines"])
+    assert answer["cpu_seconds_per_gb"].keys() == set(ARMS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -60,8 +58,7 @@ def test_what_a_filter_reads_meanwhile_is_shown(
     picture = tmp_path / "figures.svg"
     command = ["experiment", "read2", *options, "--plot"]
     assert CliRunner().invoke(main, [*command, str(tmp_path / "figures.txt")]).exit_code == 2
-    result = CliRunner().invoke(main, [*command, str(picture), "--json"])
-    assert result.exit_code == 0, result.output
+    result = invoked(main, [*command, str(picture), "--json"])
     assert "Figure 4" in picture.read_text()
     assert all(line["filtered"] > 0 for line in json.loads(result.stdout)["lines"])
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
@@ -73,10 +70,11 @@ def test_nothing_stays_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         return Run(NOTHING, 0.0, 1.0, 1.0)
 
     monkeypatch.setattr("ses_experiment.papers.read2._run", stopped)
-    result = CliRunner().invoke(
-        main, ["experiment", "read2", "--size", "2", "--directory", str(tmp_path), "--allowed", "100"]
+    result = invoked(
+        main,
+        ["experiment", "read2", "--size", "2", "--directory", str(tmp_path), "--allowed", "100"],
+        code=128 + signal.SIGTERM,
     )
-    assert result.exit_code == 128 + signal.SIGTERM, result.output
     assert "Stopped; everything that was made is removed again." in result.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -68,7 +68,7 @@ def test_a_file_of_something_else_is_refused_with_the_line(tmp_path):
 
 
 def test_halves_are_compared_within_a_run_and_everyone_with_everyone_on_the_baseline():
-    found = comparisons(
+    compared = comparisons(
         [
             result("half", 1, (8.0, 8.0), (10.0, 10.0)),
             result("half", 2, (6.0, 6.0), (10.0, 10.0)),
@@ -80,7 +80,7 @@ def test_halves_are_compared_within_a_run_and_everyone_with_everyone_on_the_base
             result("none", 1, (), (7.0,) * 4, baseline="roundrobin"),
         ]
     )
-    table = {(one.baseline, one.who): one for one in found}
+    table = {(one.baseline, one.who): one for one in compared}
     assert set(table) == {
         *(("random", who) for who in ("half", "all", "A/A")),
         *(("roundrobin", who) for who in ("all", "A/A")),
@@ -95,7 +95,7 @@ def test_halves_are_compared_within_a_run_and_everyone_with_everyone_on_the_base
     assert as_json(table["roundrobin", "all"])["low"] is None
 
 
-def test_a_lone_user_is_told_as_a_multiple_of_the_ideal_time():
+def test_a_lone_user_is_reported_as_a_multiple_of_the_ideal_time():
     alone = [result("lone", 1, (), (10.5,), users=1), result("lone", 1, (11.0,), (), users=1)]
     assert lone(alone, 10.0) == pytest.approx({"plain": 1.05, "library": 1.1})
 

@@ -1,14 +1,12 @@
 """Shared values of another node: each way to answer is measured, and both programs run on four nodes."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses_experiment.papers.share import ARMS, GET, PLAIN, POLLS, Line, less, options_of
 from ses_experiment.papers.share_programs import ARMS as AGENTS
 
@@ -36,10 +34,7 @@ def test_an_agent_has_a_core_only_where_it_is_given_one() -> None:
 )
 def test_each_way_is_measured_on_nodes_of_their_own() -> None:
     """Figures of such a short run on a busy machine mean nothing, so none is asked for."""
-    done = subprocess.run(
-        [SES, "experiment", "share", "--short", "--json"], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran([SES, "experiment", "share", "--short", "--json"])
     result = json.loads(done.stdout)
     assert {(row["arm"], row["operation"]) for row in result["lines"]} == {
         (arm, call) for arm in ARMS for call in ("put", "get")

@@ -1,7 +1,5 @@
 """The external two-pass sort: it reads and writes twice, is predicted, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -9,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses_experiment.papers.two_pass import EXAMPLE
 
 SES = Path(sys.executable).parent / "ses"
@@ -31,7 +30,7 @@ def test_records_are_sorted_by_reading_and_writing_twice(program: Path, tmp_path
     data = os.urandom(4096 * pages)
     (tmp_path / "input").write_bytes(data)
     words = [program, tmp_path / "input", tmp_path / "output", "1"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = ran(words)
     result = (tmp_path / "output").read_bytes()
     records, made = _records(data), _records(result)
     assert sorted(made) == sorted(records)
@@ -53,11 +52,9 @@ def test_what_cannot_be_sorted_is_refused(program: Path, tmp_path: Path) -> None
 def test_it_is_predicted_before_it_runs_and_near_it_sends_each_byte_at_most_once(traces) -> None:  # type: ignore[no-untyped-def]
     """Times of so short a run on a busy machine mean little, so none is asked for."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
-    done = subprocess.run(
-        [SES, "experiment", "sort", "--size", "16", "--json"],
-        capture_output=True, text=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = ran(
+        [SES, "experiment", "sort", "--size", "16", "--json"], env={**environment, "TMPDIR": str(traces.base)}
+    )
     result = json.loads(done.stdout)
     for each in result["passes"]:
         assert (each["binding"], each["read_bytes"], each["written_bytes"]) == ("disk", 16 * MIB, 16 * MIB)

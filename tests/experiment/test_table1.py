@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
@@ -44,22 +44,21 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
     assert machine["processors"] >= 1
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
 
-    found = comparisons(done)
-    assert {(one.baseline, one.who) for one in found} == {
+    compared = comparisons(done)
+    assert {(one.baseline, one.who) for one in compared} == {
         (baseline, who) for baseline in ("wass", "mfs") for who in ("half", "all", "A/A")
     }
     assert set(lone(done, plan.form.ideal_seconds)) == {"plain", "library"}
-    beside = simulated(found, site(plan.form, plan.shape), 2, 1, lambda _done, _total: None)
+    beside = simulated(compared, site(plan.form, plan.shape), 2, 1, lambda _done, _total: None)
     assert {cell[3] for cell in beside} == {"half", "all"}
     for one in beside.values():
         assert one.seconds >= plan.form.ideal_seconds
-    draw(found, beside, tmp_path / "table1.svg")
+    draw(compared, beside, tmp_path / "table1.svg")
     assert "measured" in (tmp_path / "table1.svg").read_text()
 
 
 def test_halves_need_two_users():
-    result = CliRunner().invoke(main, ["experiment", "table1", "--users", "1"])
-    assert result.exit_code == 2
+    result = invoked(main, ["experiment", "table1", "--users", "1"], code=2)
     assert "two users" in result.output
 
 

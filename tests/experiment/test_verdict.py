@@ -20,9 +20,9 @@ def test_the_promise_is_that_of_eight_scaled(writers, branches, distinct, most):
 
 
 def test_spread_files_hold():
-    found = summaries([a_round(range(8)), a_round([0, 1, 2, 3, 4, 5, 6, 6], number=2)], 8)
-    assert [(one.distinct, one.most, one.rounds, one.holds) for one in found] == [(7.5, 1.5, 2, True)]
-    assert verdict(found) == (True, "Holds (default): files created together went to different branches.")
+    rows = summaries([a_round(range(8)), a_round([0, 1, 2, 3, 4, 5, 6, 6], number=2)], 8)
+    assert [(one.distinct, one.most, one.rounds, one.holds) for one in rows] == [(7.5, 1.5, 2, True)]
+    assert verdict(rows) == (True, "Holds (default): files created together went to different branches.")
 
 
 @pytest.mark.parametrize("branches", [[0] * 7 + [1], [0, 0, 1, 2, 3, 4, 5, 5], [0, 0, 0, 1, 2, 3, 4, 5]])
@@ -35,16 +35,16 @@ def test_files_that_meet_do_not_hold_and_the_sentence_says_what_was_wanted(branc
 
 
 def test_two_on_one_branch_in_every_round_is_too_much_even_with_seven_branches():
-    found = summaries([a_round([0, 1, 2, 3, 4, 5, 6, 6])], 8)
-    assert (found[0].distinct, found[0].most, found[0].holds) == (7.0, 2.0, False)
+    rows = summaries([a_round([0, 1, 2, 3, 4, 5, 6, 6])], 8)
+    assert (rows[0].distinct, rows[0].most, rows[0].holds) == (7.0, 2.0, False)
 
 
 def test_arms_without_the_library_promise_nothing():
-    found = summaries([a_round([0] * 8, "rand", supported=False), a_round(range(8))], 8)
-    assert [one.holds for one in found] == [None, True]
-    assert verdict(found)[0]
-    assert not verdict(found[:1])[0]
-    assert "nothing is judged" in verdict(found[:1])[1]
+    rows = summaries([a_round([0] * 8, "rand", supported=False), a_round(range(8))], 8)
+    assert [one.holds for one in rows] == [None, True]
+    assert verdict(rows)[0]
+    assert not verdict(rows[:1])[0]
+    assert "nothing is judged" in verdict(rows[:1])[1]
 
 
 def test_arms_are_read_from_names_and_options():

@@ -1,7 +1,5 @@
 """Where everything was built."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

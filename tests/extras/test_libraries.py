@@ -1,7 +1,5 @@
 """libses-offload and libses-share as strangers get them: headers, exported names, packages of their own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

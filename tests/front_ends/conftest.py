@@ -1,7 +1,5 @@
 """Tests of front ends have sets of directories, and a ledger, of their own."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

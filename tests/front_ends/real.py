@@ -1,7 +1,5 @@
 """Real programs that front ends are for, each in an environment of its own, kept in the build folder."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -9,6 +7,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build/front-ends"
@@ -19,9 +19,9 @@ def example(section: str, language: str) -> str:
     """Return the first block of this language in a section of the page."""
     page = (ROOT / "docs/front-ends.md").read_text().split("\n## ")
     (text,) = (part for part in page if part.startswith(f"{section}\n"))
-    found = re.search(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert found, section
-    return found[1]
+    match = re.search(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert match, section
+    return match[1]
 
 
 def environment(*packages: str) -> Path:
@@ -59,8 +59,7 @@ def nextflow() -> list[str]:
 
 
 def _run(*command: object) -> None:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ran(list(map(str, command)))
 
 
 def run(*command: object, folder: Path, **environment: str) -> str:

@@ -1,7 +1,5 @@
 """``ses://`` does with a set of directories what fsspec promises of a file system."""
 
-from __future__ import annotations
-
 import errno
 import pickle
 from collections.abc import Callable

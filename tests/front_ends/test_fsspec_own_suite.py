@@ -1,7 +1,5 @@
 """The tests that fsspec has for every file system: to copy, get, put, open and pipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Containers and MPI programs work in the place they are given; the page's examples are run as they are."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from apptainer import apptainer
+from ran import ran
 from real import example
 from ses.front_ends import romio
 
@@ -29,14 +28,11 @@ def run(section: str, tmp_path: Path, **env: str) -> subprocess.CompletedProcess
         (tmp_path / name).mkdir()
         text = text.replace(f"/{name}", f"{tmp_path / name}")
     programs = f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
+    return ran(
         ["bash", "-eu", "-c", f"{text}ses places"],
+        code=None,
         env={**os.environ, "PATH": programs, **env},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
     )
 
 
@@ -52,9 +48,9 @@ def test_one_process_writes_for_all_ranks(tmp_path: Path, mpi: str) -> None:
     compiling = [f"mpicc.{mpi}", ROOT / "tests/front_ends/simulation.c", "-o", tmp_path / "simulation"]
     subprocess.run(compiling, check=True)
     program(tmp_path, "mpiexec", *MPI[mpi])
-    ran = run("ROMIO", tmp_path, ROMIO_PRINT_HINTS="1")
-    assert ran.returncode == 0, ran.stderr
-    used = dict(re.findall(r"^key = (\S+) +value = (.*?) *$", ran.stdout, re.MULTILINE))
+    done = run("ROMIO", tmp_path, ROMIO_PRINT_HINTS="1")
+    assert done.returncode == 0, done.stderr
+    used = dict(re.findall(r"^key = (\S+) +value = (.*?) *$", done.stdout, re.MULTILINE))
     assert (used["cb_nodes"], used["romio_cb_write"], used["cb_config_list"]) == ("1", "enable", "*:1")
     (written,) = tmp_path.glob("scratch?/run-*/out")
     assert written.read_bytes() == struct.pack("ii", 0, 1)
@@ -73,12 +69,12 @@ def image(tmp_path: Path) -> Path:
     return root
 
 
-def check_result(ran: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+def check_result(done: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
     """One of the directories has what the container wrote, and was claimed meanwhile."""
-    assert ran.returncode == 0, ran.stderr
+    assert done.returncode == 0, done.stderr
     (written,) = tmp_path.glob("scratch?/run-*/result")
     assert written.stat().st_size > 0
-    assert "ends" in ran.stdout
+    assert "ends" in done.stdout
 
 
 @pytest.mark.long
@@ -114,6 +110,5 @@ def test_as_many_processes_write_as_a_file_has_stripes(
 
 def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ses.front_ends.romio", tmp_path / "none"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert ran.returncode == 1
-    assert ran.stderr == f"There is no directory {tmp_path}/none.\n"
+    done = ran(command, code=1)
+    assert done.stderr == f"There is no directory {tmp_path}/none.\n"

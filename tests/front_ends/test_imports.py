@@ -1,7 +1,5 @@
 """Front ends stand at the edge: nothing of ``ses`` uses them, and ``ses`` asks for none of their packages."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The examples of docs/front-ends.md, run by the real programs."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

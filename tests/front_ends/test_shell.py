@@ -1,7 +1,5 @@
 """The line of shell gives what follows it a place, and takes it away."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -12,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ran import ran
 from ses.front_ends import galaxy, shell, snakemake
 
 Described = Callable[..., list[Path]]
@@ -21,7 +20,7 @@ def bash(text: str) -> subprocess.CompletedProcess[str]:
     paths = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     command = ["bash", "-euo", "pipefail", "-c", text]
     environment = {**os.environ, "PATH": paths}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return ran(command, code=None, env=environment)
 
 
 def test_what_follows_has_a_place_that_ends_with_it(described: Described) -> None:

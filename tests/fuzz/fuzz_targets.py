@@ -4,8 +4,6 @@ A target is a file of `targets/` with `LLVMFuzzerTestOneInput`.  Run as a progra
 with clang into the folder that is named: `python tests/fuzz/fuzz_targets.py build/fuzz`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 UndefinedBehaviorSanitizer, Python by Atheris.  What is found is left in `build/fuzz/found`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fuzz_targets import HERE, ROOT, TARGETS, build
+from ran import ran
 
 SECONDS = int(os.environ.get("SES_FUZZ_SECONDS", "600"))
 PLACE = ROOT / "build/fuzz"
@@ -47,10 +46,12 @@ def fuzz(name: str, packages: Path) -> str:
     program = [sys.executable, HERE / f"targets/{name}.py"] if name in PYTHON else [PLACE / name]
     limits = [f"-max_total_time={SECONDS}", f"-artifact_prefix={found}/{name}-", *LIMITS]
     limits += target.limits if target else ()
-    done = subprocess.run(
-        [*program, *limits, corpus, seeds], capture_output=True, text=True, errors="replace", check=False,
-        env={**os.environ, "PYTHONPATH": str(packages)}, timeout=SECONDS + 600,
-    )  # fmt: skip
+    done = ran(
+        [*program, *limits, corpus, seeds],
+        code=None,
+        errors="replace",
+        env={**os.environ, "PYTHONPATH": str(packages)},
+    )
     if done.returncode == 0:
         return ""
     return f"{name}: {done.returncode}\n{done.stderr[-6000:]}"

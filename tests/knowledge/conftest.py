@@ -1,7 +1,5 @@
 """The same promises on both stores: the oxigraph server of the wheel, and a real Fuseki."""
 
-from __future__ import annotations
-
 import copy
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Promises of a service whose store is away: it decides from what it knows, tells its age, loses nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -192,7 +190,7 @@ def test_what_changes_is_kept_again(switched: Switched, tmp_path: Path) -> None:
     service = Service(switched, tmp_path)
     assert service.client.put(SET, json={"requirements": STATED}).status_code == 200
     service.site_manager.step()
-    found = LastKnown(tmp_path / "site.json").recall()
-    assert found is not None
-    assert found.sets == KnowledgeBase(switched).requirement_sets()
-    assert found.environment == KnowledgeBase(switched).environment()
+    recalled = LastKnown(tmp_path / "site.json").recall()
+    assert recalled is not None
+    assert recalled.sets == KnowledgeBase(switched).requirement_sets()
+    assert recalled.environment == KnowledgeBase(switched).environment()

@@ -1,7 +1,5 @@
 """Promises of backup and restore: whole or not at all, from any store to any, while the service runs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Edits of single elements leave everything else of the site as it is."""
 
-from __future__ import annotations
-
 import pytest
 from rdflib import Literal
 from ses_service.knowledge.exchange.element_edits import ElementName, added, removed

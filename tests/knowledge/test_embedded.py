@@ -1,7 +1,5 @@
 """Promises of the embedded store: it keeps data, survives its death, ends with its owner."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -217,7 +215,7 @@ def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Pat
         store.stop()
 
 
-def test_a_command_that_needs_one_that_does_not_start_is_told(tmp_path: Path) -> None:
+def test_a_command_that_needs_one_that_does_not_start_is_reported(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("not a folder")
     with pytest.raises(KnowledgeBaseError, match="ended with status 3"):
         EmbeddedStore(tmp_path).start()

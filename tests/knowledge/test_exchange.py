@@ -1,7 +1,5 @@
 """Promises of export, import, history and undo, on both stores."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Promises about large texts read quickly: they say what they say when they are read with their lines."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 
@@ -67,10 +65,10 @@ def test_faults_have_their_lines_all_the_same(store: object, union_site: str) ->
 
 
 def test_a_site_read_quickly_is_in_order(union_site: str) -> None:
-    found = read_quickly(union_site)
-    assert found is not None
-    assert site.violations(found) == []
-    assert Incoming.read(union_site, "site.ttl", quick=True).site == describe(found)
+    quick = read_quickly(union_site)
+    assert quick is not None
+    assert site.violations(quick) == []
+    assert Incoming.read(union_site, "site.ttl", quick=True).site == describe(quick)
 
 
 def test_a_text_read_quickly_can_be_asked_in_every_way(union_site: str) -> None:

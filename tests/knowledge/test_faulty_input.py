@@ -1,7 +1,5 @@
 """Promises about descriptions and requirements nobody should give: refused in words, nothing changed."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

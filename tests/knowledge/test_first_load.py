@@ -1,7 +1,5 @@
 """Promises about the first description of a large site: stored whole, and again when it was cut short."""
 
-from __future__ import annotations
-
 import pytest
 from rdflib import Graph
 from ses_service.knowledge import HttpStore, KnowledgeBase

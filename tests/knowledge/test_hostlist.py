@@ -1,7 +1,5 @@
 """Lists of nodes as Slurm writes them: read, bounded, folded again; classes of nodes are checked."""
 
-from __future__ import annotations
-
 import random
 import time
 
@@ -87,7 +85,7 @@ def test_what_is_no_list_or_too_long_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_a_faulty_class_of_nodes_is_told_by_its_line(classes: str, message: str) -> None:
-    found = [one for one in validate(PREFIXES + classes, "site.ttl") if message in one.message]
-    assert found, message
-    assert found[0].line is not None
+def test_a_faulty_class_of_nodes_is_reported_by_its_line(classes: str, message: str) -> None:
+    faults = [one for one in validate(PREFIXES + classes, "site.ttl") if message in one.message]
+    assert faults, message
+    assert faults[0].line is not None

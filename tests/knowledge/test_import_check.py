@@ -1,7 +1,5 @@
 """A text that an import refuses is refused by a check of the file, too, and one that it takes is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -88,9 +86,9 @@ def test_what_an_import_refuses_is_refused_without_a_store(
     text = BAD[case](union_site)
     with pytest.raises(InvalidDescriptionError):
         imported(exchange, text)
-    found = check_import(text, "given.ttl")
-    assert refused(found)
-    assert all(one.message for one in found)
+    faults = check_import(text, "given.ttl")
+    assert refused(faults)
+    assert all(one.message for one in faults)
 
 
 @pytest.mark.parametrize("case", GOOD)

@@ -1,7 +1,5 @@
 """Promises about inputs made to break out of their place: they stay terms, or are refused unasked."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,4 +123,4 @@ def test_no_name_is_an_error_of_the_service(store: HttpStore, name: str) -> None
         f"/v1/requirements/user/{name}",
         json={"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]},
     )
-    assert answer.status_code in (200, 404, 414, 422), answer.get_data(as_text=True)
+    assert answer.status_code in (200, 404, 414, 422), answer.text

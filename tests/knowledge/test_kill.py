@@ -1,7 +1,5 @@
 """Promises about a store that dies amid writes: what was acknowledged is there, and nothing by halves."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

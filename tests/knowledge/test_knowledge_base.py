@@ -1,7 +1,5 @@
 """Promises of the knowledge base, kept on both stores."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 
@@ -101,11 +99,11 @@ def test_the_latest_calibration_of_a_node_is_read(knowledge: KnowledgeBase, unio
     text = prefix + union_site + measured(1, 23, "1.25e3") + measured(2, 22, "9.0e2")
     knowledge.load_site(text, source="site")
     environment = knowledge.environment()
-    found = environment.calibrations.get("n1")
-    assert found == environment.calibrations.get("n1.example.org")
-    assert found is not None
-    assert (found.link_rate, found.core_copy_rate, found.memory_rate) == (1.25e9, 8e9, None)
-    assert (found.at, found.cores, found.method) == (1_795_417_200.0, 64, "copies")
+    calibration = environment.calibrations.get("n1")
+    assert calibration == environment.calibrations.get("n1.example.org")
+    assert calibration is not None
+    assert (calibration.link_rate, calibration.core_copy_rate, calibration.memory_rate) == (1.25e9, 8e9, None)
+    assert (calibration.at, calibration.cores, calibration.method) == (1_795_417_200.0, 64, "copies")
     assert environment.calibrations.get("n2") is None
 
 

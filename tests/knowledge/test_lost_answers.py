@@ -1,7 +1,5 @@
 """A change of the site whose answer was lost is found out, and made once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,10 +31,10 @@ class Losing:
         def call(*asked: Any, **how: Any) -> Any:
             if self._takes(sort, "before"):
                 raise StoreUnavailableError("nobody listens")
-            found = real(*asked, **how)
+            answer = real(*asked, **how)
             if self._takes(sort, "after"):
                 raise AnswerLostError("the connection broke")
-            return found
+            return answer
 
         return call
 

@@ -1,7 +1,5 @@
 """Promises of merging a discovery: what people did stays, what they left follows, all else is told."""
 
-from __future__ import annotations
-
 import pytest
 from rdflib import Literal, URIRef
 from ses.union.branches import Branch, Union, names_of
@@ -67,10 +65,10 @@ def test_what_people_added_stays() -> None:
 @pytest.mark.parametrize(
     ("prefer", "state", "kept"), [(False, "Draining", HUMAN), (True, "Degraded", DISCOVERED)]
 )
-def test_where_both_changed_the_same_it_is_told(prefer: bool, state: str, kept: str) -> None:
+def test_where_both_changed_the_same_it_is_reported(prefer: bool, state: str, kept: str) -> None:
     before, present = said(SYSTEM, SERVER, ost(0)), said(SYSTEM, SERVER, ost(0, state="Draining"))
-    found = said(SYSTEM, SERVER, ost(0, state="Degraded"))
-    merged = merge(before, present, found, single=SINGLE, prefer_discovered=prefer)
+    discovered = said(SYSTEM, SERVER, ost(0, state="Degraded"))
+    merged = merge(before, present, discovered, single=SINGLE, prefer_discovered=prefer)
     assert about(merged.description, "ost0", QSM.state) == {state}
     (conflict,) = merged.conflicts
     assert (conflict.subject, conflict.property, conflict.kept) == (URIRef(f"{B}ost0"), QSM.state, kept)
@@ -103,15 +101,15 @@ def test_further_values_of_people_stand_beside_discovered_ones() -> None:
 def test_an_element_that_is_gone_goes_unless_people_worked_on_it() -> None:
     before = said(SYSTEM, SERVER, ost(0), ost(1), ost(2))
     present = said(SYSTEM, SERVER, ost(0), ost(1), ost(2, 'qsm:tier "nvme"'))
-    found = said(SYSTEM, SERVER, ost(0))
-    merged = merge(before, present, found, single=SINGLE)
+    discovered = said(SYSTEM, SERVER, ost(0))
+    merged = merge(before, present, discovered, single=SINGLE)
     assert URIRef(f"{B}ost1") not in merged.description
     assert about(merged.description, "ost2", QSM.tier) == {"nvme"}
     assert about(merged.description, "ost2", QSM.state) == {"Inactive"}
     assert [(conflict.subject, conflict.property) for conflict in merged.conflicts] == [
         (URIRef(f"{B}ost2"), None)
     ]
-    assert URIRef(f"{B}ost2") not in merge(before, present, found, prefer_discovered=True).description
+    assert URIRef(f"{B}ost2") not in merge(before, present, discovered, prefer_discovered=True).description
 
 
 def test_the_same_things_under_other_names_are_the_same_things() -> None:
@@ -119,10 +117,10 @@ def test_the_same_things_under_other_names_are_the_same_things() -> None:
         SYSTEM.replace(":lfs a", ":scratch a"), ':oss1 a qsm:Server ; qsm:name "oss1" .\n',
         ost(0, server=":oss1", name="fast0").replace(":lfs", ":scratch"),
     )  # fmt: skip
-    found = aligned(said(SYSTEM, SERVER, ost(0), ost(1)), present)
-    assert {URIRef(f"{B}scratch"), URIRef(f"{B}fast0"), URIRef(f"{B}ost1")} < set(found)
-    assert URIRef(f"{B}lfs") not in found
-    merged = merge({}, present, found, single=SINGLE)
+    discovered = aligned(said(SYSTEM, SERVER, ost(0), ost(1)), present)
+    assert {URIRef(f"{B}scratch"), URIRef(f"{B}fast0"), URIRef(f"{B}ost1")} < set(discovered)
+    assert URIRef(f"{B}lfs") not in discovered
+    merged = merge({}, present, discovered, single=SINGLE)
     assert {conflict.property for conflict in merged.conflicts} == {QSM.servedBy}
     assert about(merged.description, "fast0", QSM.servedBy) == {f"{B}oss1"}
     assert about(merged.description, "ost1", QSM.elementOf) == {f"{B}scratch"}
@@ -217,11 +215,11 @@ def test_discoveries_one_after_the_other_keep_what_people_did_between_them(knowl
 
 def test_undoing_a_discovery_is_not_undone_by_the_next_one(knowledge: KnowledgeBase) -> None:
     imported(knowledge, SYSTEM + SERVER + ost(0))
-    found = SYSTEM + SERVER + ost(0, state="Degraded")
-    number, _ = imported(knowledge, found)
+    discovered = SYSTEM + SERVER + ost(0, state="Degraded")
+    number, _ = imported(knowledge, discovered)
     assert number is not None
     knowledge.exchange.apply(knowledge.exchange.plan_undo(number, author="ann", now=2.0))
-    imported(knowledge, found)
+    imported(knowledge, discovered)
     assert states(knowledge) == {"lfs/OST0000": "active"}
 
 

@@ -1,7 +1,5 @@
 """Promises of binding: inputs are terms, all of them are given, and none becomes SPARQL."""
 
-from __future__ import annotations
-
 import pytest
 from rdflib import XSD, BNode, Literal, URIRef
 from ses_service.knowledge import HttpStore

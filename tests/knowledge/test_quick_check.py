@@ -1,7 +1,5 @@
 """Promises about the quick check: what it lets pass, the full check does, whatever was done to a text."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Promises about queries that run on: the embedded store gets rid of them, and of nothing else."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

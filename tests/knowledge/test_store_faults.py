@@ -1,7 +1,5 @@
 """Promises about SPARQL servers that misbehave: the service is told, in the end and in its own words."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -158,7 +156,7 @@ def test_a_graph_that_may_have_been_stored_is_not_said_to_have_met_nobody() -> N
     dying.join()
 
 
-def test_a_store_that_hangs_is_told_of_in_the_same_words_each_time(
+def test_a_store_that_hangs_is_reported_in_the_same_words_each_time(
     serve: Callable[[Callable[[socket.socket], None]], int],
 ) -> None:
     address = f"http://127.0.0.1:{serve(hang)}"

@@ -1,7 +1,5 @@
 """Promises about what stores are known to do wrong: nobody gets in, runs on for ever, or reads our files."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from pathlib import Path

@@ -1,11 +1,11 @@
 """What the tests of libses stand on: the built library, probes, a real mergerfs union, a fake agent."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from built import built
+from ran import ran
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -32,6 +32,5 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("probes")
     source = Path(__file__).parent / "probes"
     for command in (["cmake", "-S", source, "-B", path, "-G", "Ninja"], ["cmake", "--build", path]):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        ran(command)
     return path

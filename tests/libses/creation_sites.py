@@ -11,7 +11,6 @@ the other threads.  Knows x86-64 only.
 
 import re
 import struct
-import subprocess
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from machine_code import UNKNOWN, Function, read_instruction
+from ran import ran
 
 O_CREAT = 0x40
 O_TMPFILE = 0x400000
@@ -40,9 +40,7 @@ ALWAYS = None
 
 
 def _run(*command: str | Path) -> str:
-    return subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=True, timeout=600
-    ).stdout
+    return ran([str(part) for part in command]).stdout
 
 
 class CLibrary:

@@ -3,8 +3,6 @@
 Offsets are written out by hand, so that a change of the headers that forgets their readers is noticed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct
@@ -167,10 +165,10 @@ class FakeClaims(Segment):
 
     def take(self) -> list[Claim]:
         """All complete claims, whose slots are free from then on."""
-        found = self.claims()
-        for claim in found:
+        listed = self.claims()
+        for claim in listed:
             self.put64(self.slot_at(claim.number % SLOTS), 0)
-        return found
+        return listed
 
 
 class FakeTable(Segment):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fake_agent import FakeAgent
+from ran import ran
 
 NOBODY = 65534
 
@@ -37,14 +38,11 @@ class Union:
         **extra: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run a program, in the union unless told otherwise, and wait for its conversations to end."""
-        done = subprocess.run(
+        done = ran(
             [str(part) for part in command],
+            code=None,
             env=self.environment(library=library, **extra),
             cwd=cwd or self.path,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
         )
         self.agent.settle()
         assert not check or done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)

@@ -6,9 +6,10 @@ Calls through pointers are not seen by the compiler; those that stay in the libr
 import json
 import re
 import shlex
-import subprocess
 from collections import defaultdict
 from pathlib import Path
+
+from ran import ran
 
 # The rows of backend.c are called through pointers.
 POINTERS = {
@@ -36,11 +37,7 @@ class StackUse:
 
     def _read(self, command: list[str], directory: Path, into: Path) -> None:
         command[command.index("-o") + 1] = str(into)
-        done = subprocess.run(
-            [*command, "-fcallgraph-info=su"], cwd=directory, capture_output=True, text=True, timeout=600,
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        ran([*command, "-fcallgraph-info=su"], cwd=directory)
         text = into.with_suffix(".ci").read_text()
         for title, label in _NODE.findall(text):
             if size := re.search(r"\\n(\d+) bytes", label):

@@ -2,11 +2,11 @@
 
 import platform
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from creation_sites import CLibrary
+from ran import ran
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs/coverage.md"
@@ -61,7 +61,7 @@ def test_functions_that_only_read_are_told_from_those_that_create(c_library: CLi
 
 @needs_known_machine
 def test_rest_of_the_c_library_has_no_creating_system_call(c_library: CLibrary) -> None:
-    listed = subprocess.run(["dpkg", "-L", "libc6"], capture_output=True, text=True, check=True, timeout=60)
+    listed = ran(["dpkg", "-L", "libc6"])
     others = [
         Path(line)
         for line in listed.stdout.splitlines()

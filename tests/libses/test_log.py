@@ -22,12 +22,12 @@ def create(union: Union, *paths: str | Path, **extra: str) -> None:
 
 def said(log: Path) -> list[str]:
     lines = log.read_text().splitlines()
-    found = [LINE.fullmatch(line) for line in lines]
-    assert all(found), lines
-    return [match[3] for match in found if match]
+    matches = [LINE.fullmatch(line) for line in lines]
+    assert all(matches), lines
+    return [match[3] for match in matches if match]
 
 
-def test_each_create_is_told_with_its_reason(union: Union, tmp_path: Path) -> None:
+def test_each_create_is_reported_with_its_reason(union: Union, tmp_path: Path) -> None:
     log = tmp_path / "log"
     extra = {"SES_LOG": str(log), "SES_EXCLUDE": "*.tmp"}
     create(union, "file", "file", "file.tmp", tmp_path / "elsewhere", "bad\nname", **extra)

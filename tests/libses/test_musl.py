@@ -3,8 +3,6 @@
 What random calls give them is compared in tests/identity.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from mergerfs_union import Union
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 # Built on Alpine with musl 1.1, as PyPI has it: dynamic, C++, with its libraries beside it.
@@ -83,12 +82,9 @@ def test_library_that_is_built_for_musl_does_the_same(union: Union, create: Path
         ["cmake", "-S", str(ROOT / "libses"), "-B", str(tmp_path / "build"), "-G", "Ninja", *parts],
         ["cmake", "--build", str(tmp_path / "build"), "--parallel", "2", "--target", "ses_wrapper"],
     ):
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=600, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        ran(command, env=environment)
     union.wrapper = tmp_path / "build/libses-wrapper.so"
-    listed = subprocess.run(["readelf", "-d", union.wrapper], capture_output=True, text=True, check=True)
+    listed = ran(["readelf", "-d", union.wrapper])
     assert "[libc.so]" in listed.stdout
     assert union.run(create, union.path).stderr == ""
     assert not_placed(union) == {"borrowed"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fake_agent import NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
+from ran import ran
 
 PLACED_FLAGS = {
     "write": os.O_WRONLY,
@@ -317,9 +318,7 @@ def test_file_in_a_directory_with_a_default_acl_gets_that_acl(union: Union, prob
             for branch in union.branches
             if (branch / str(library) / "file").exists()
         )
-        entries = subprocess.run(
-            ["getfacl", "-c", copy], capture_output=True, text=True, check=True, timeout=60
-        )
+        entries = ran(["getfacl", "-c", copy])
         printed[-1] += entries.stdout
     assert printed[1] == printed[0]
     assert "user:1234:rw" in printed[1]

@@ -1,7 +1,5 @@
 """What stands around a create is as without the library: watchers, limits, leases, sticky directories."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

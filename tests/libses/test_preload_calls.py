@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mergerfs_union import Union
+from ran import ran
 
 WRAPPED = re.findall(
     r"\S+",
@@ -21,16 +22,12 @@ OBSERVED = ["posix_spawn_file_actions_addopen", "setxattr", "lsetxattr", "fsetxa
 
 
 def test_exported_symbols_are_the_wrapped_and_observed_calls_and_nothing_else(wrapper: Path) -> None:
-    listed = subprocess.run(
-        ["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True, timeout=60
-    ).stdout
+    listed = ran(["nm", "-D", "--defined-only", wrapper]).stdout
     assert sorted(line.split()[2] for line in listed.splitlines()) == sorted(WRAPPED + OBSERVED)
 
 
 def test_nothing_but_the_c_library_is_loaded(wrapper: Path) -> None:
-    listed = subprocess.run(
-        ["readelf", "-d", wrapper], capture_output=True, text=True, check=True, timeout=60
-    )
+    listed = ran(["readelf", "-d", wrapper])
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", listed.stdout) == ["libc.so.6"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mergerfs_union import NOBODY, Union
+from ran import ran
 
 VARIANTS = ["", "-fortified"]
 
@@ -97,10 +98,10 @@ def companion(name: str) -> str:
     """Another library to be preloaded, where Debian has it."""
     if name == "libasan.so":
         command = ["gcc", f"-print-file-name={name}"]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    found = sorted(Path("/usr/lib").glob(f"*/{name}"))
-    assert found, f"{name} missing: packaging/install.sh test"
-    return str(found[0])
+        return ran(command).stdout.strip()
+    libraries = sorted(Path("/usr/lib").glob(f"*/{name}"))
+    assert libraries, f"{name} missing: packaging/install.sh test"
+    return str(libraries[0])
 
 
 @pytest.mark.parametrize("order", ["first", "last"])
@@ -166,15 +167,7 @@ def test_streams_are_as_ever_where_the_real_calls_cannot_be_found(wrapper: Path,
     )
     command = ["gcc", "-x", "c", "-", "-rdynamic", "-o", program]
     subprocess.run(command, input=source, text=True, check=True, timeout=600)
-    done = subprocess.run(
-        [program, tmp_path / "file"],
-        env={"LD_PRELOAD": str(wrapper)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        close_fds=True,
-    )
+    done = ran([program, tmp_path / "file"], env={"LD_PRELOAD": str(wrapper)}, close_fds=True)
     assert done.stdout.split("\n") == ["w 1", "a+ 2", "r 0", "r+ 2", "1 2", "3", ""]
 
 

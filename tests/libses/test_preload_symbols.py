@@ -1,10 +1,10 @@
 """What the preload library asks of the program it is loaded into: nothing that takes a lock or memory."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 PAGE = 4096
 
@@ -18,7 +18,7 @@ NEEDED = {
 
 def read(wrapper: Path, *options: str) -> str:
     command = ["readelf", "-W", *options, str(wrapper)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return ran(command).stdout
 
 
 def test_library_imports_nothing_that_allocates_locks_or_prints(wrapper: Path) -> None:
@@ -63,9 +63,7 @@ def test_start_of_a_program_writes_to_two_pages_of_the_library(wrapper: Path) ->
     assert relro[0] == start
     assert start + size <= sum(relro), "initialised variables"
     assert size < room, "no other variables: nothing was looked at"
-    symbols = subprocess.run(
-        ["nm", "--numeric-sort", str(wrapper)], capture_output=True, text=True, check=True, timeout=60
-    ).stdout
+    symbols = ran(["nm", "--numeric-sort", str(wrapper)]).stdout
     at = {
         name: int(address, 16) for address, name in re.findall(r"(\w+) b (functions|settings|areas)", symbols)
     }

@@ -110,11 +110,11 @@ def test_chooses_what_the_core_says(union: Union, table: FakeTable, claims: Fake
         names.append(f"file-{number}")
         union.run("touch", names[-1], SES_SYNC_MS="0")
     assert len(set(expected)) > 2
-    found = {claim.path: claim.rows[0] for claim in claims.claims()}
-    assert [found.get(name, -1) for name in names] == expected
+    rows = {claim.path: claim.rows[0] for claim in claims.claims()}
+    assert [rows.get(name, -1) for name in names] == expected
 
 
-def test_own_claims_count_at_once(union: Union, table: FakeTable, claims: FakeClaims, probes: Path) -> None:
+def test_own_claims_count_at_once(union: Union, claims: FakeClaims, probes: Path) -> None:
     """Before any agent has looked, the next file goes elsewhere."""
     union.run(probes / "process", "many", "30", union.path)
     assert claims.claimed()[:3] == [10, 10, 10]
@@ -134,9 +134,7 @@ def test_claims_that_were_counted_are_not_added_again(
     assert claims.claims()[-1].seen[:3] == (4, 0, 0)
 
 
-def test_taken_back_claims_that_were_counted_leave_none_missing(
-    union: Union, table: FakeTable, claims: FakeClaims
-) -> None:
+def test_taken_back_claims_that_were_counted_leave_none_missing(union: Union, claims: FakeClaims) -> None:
     claims.put32(COUNTED_AT, 1)  # one more than was claimed
     union.run("touch", "file")
     assert [claim.rows for claim in claims.claims()] == [(0,)]
@@ -151,9 +149,7 @@ def test_excluded_and_unstaged_rows_are_never_chosen(
     assert {claim.rows for claim in claims.claims()} == {(1,)}
 
 
-def test_few_are_compared_where_the_table_says_so(
-    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
-) -> None:
+def test_few_are_compared_where_the_table_says_so(union: Union, table: FakeTable, claims: FakeClaims) -> None:
     table.put32(table.system_at() + FEW_AT, 2)
     for number in range(4):
         union.run("touch", f"file{number}")
@@ -167,7 +163,7 @@ def test_few_are_compared_where_the_table_says_so(
 
 @pytest.mark.parametrize("counted", [True, False], ids=["by the agent", "not yet"])
 def test_a_file_more_is_compared_for_each_the_node_has_itself(
-    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, counted: bool
+    union: Union, table: FakeTable, claims: FakeClaims, counted: bool
 ) -> None:
     """What others do is not known, but the own files are: they never pile up on a few elements."""
     table.put32(table.system_at() + FEW_AT, 1)
@@ -229,9 +225,7 @@ def test_file_that_exists_is_not_touched(
     assert union.agent.leftovers() == []
 
 
-def test_waiting_for_a_lock_file_claims_next_to_nothing(
-    union: Union, table: FakeTable, claims: FakeClaims
-) -> None:
+def test_waiting_for_a_lock_file_claims_next_to_nothing(union: Union, claims: FakeClaims) -> None:
     """A claim tells that the name is taken; for a second after that the name is looked at first."""
     (union.branches[0] / "lock").write_text("taken")
     script = "import os\nfor _ in range(300):\n    try: os.open('lock', os.O_CREAT | os.O_EXCL)\n"
@@ -277,7 +271,7 @@ print(libc.syscall(202, word, 0, 1, ctypes.byref(Time(60, 0))))
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of futex() is that of x86-64")
-def test_waiter_on_the_tables_word_wakes_up(union: Union, table: FakeTable, probes: Path) -> None:
+def test_waiter_on_the_tables_word_wakes_up(union: Union, table: FakeTable) -> None:
     """Though programs can only read the word."""
     table.put32(ASLEEP_AT, 1)
     sleeper = subprocess.Popen([*PYTHON, SLEEPER, str(table.id)], stdout=subprocess.PIPE, text=True)
@@ -290,9 +284,7 @@ def test_waiter_on_the_tables_word_wakes_up(union: Union, table: FakeTable, prob
     assert sleeper.communicate(timeout=60)[0] == "0\n"
 
 
-def test_create_makes_no_system_calls_but_its_own(
-    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
-) -> None:
+def test_create_makes_no_system_calls_but_its_own(union: Union, claims: FakeClaims, probes: Path) -> None:
     """Counted where everything is attached and looked at already: the second of two files."""
     trace = union.path.parent / "trace"
     tracer = ("strace", "-qq", "-o", trace)
@@ -312,21 +304,19 @@ def test_create_makes_no_system_calls_but_its_own(
 
 
 @pytest.mark.parametrize("way", ["fork", "threads", "signal", "jump"])
-def test_unusual_circumstances_are_served(
-    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, way: str
-) -> None:
+def test_unusual_circumstances_are_served(union: Union, claims: FakeClaims, probes: Path, way: str) -> None:
     arguments = {"fork": [], "threads": ["50"], "signal": ["14"], "jump": ["60"]}[way]
-    found = []
+    listed = []
     for _ in range(10):  # on a busy machine the signal may come before every create
         for left in filter(Path.is_file, union.path.iterdir()):
             left.unlink()
         union.run(probes / "process", way, *arguments, union.path, SES_SYNC_MS="0")
-        found = claims.claims()
-        if found:
+        listed = claims.claims()
+        if listed:
             break
-    assert len({claim.number for claim in found}) == len(found) >= 1
-    assert {(claim.outcome, claim.error) for claim in found} == {(CREATED, 0)}
-    assert claims.total() == len(found)
+    assert len({claim.number for claim in listed}) == len(listed) >= 1
+    assert {(claim.outcome, claim.error) for claim in listed} == {(CREATED, 0)}
+    assert claims.total() == len(listed)
     assert union.agent.leftovers() == []
 
 
@@ -368,9 +358,7 @@ def test_table_is_not_used_where_a_question_would_not_be_asked(
     assert union.agent.connections == 0
 
 
-def test_set_user_id_program_does_not_choose(
-    union: Union, claims: FakeClaims, probes: Path, tmp_path: Path
-) -> None:
+def test_set_user_id_program_does_not_choose(union: Union, claims: FakeClaims, tmp_path: Path) -> None:
     """It runs with more rights than who started it, whose segment and environment it must not believe.
     Without its environment it finds no agent of ours either."""
     script = "import os\nos.close(os.open('file', os.O_CREAT | os.O_WRONLY))"

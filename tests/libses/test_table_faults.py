@@ -35,6 +35,7 @@ from fake_table import (
 )
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
+from ran import ran
 from segments import RETIRED, key_of, now_ms
 
 WRITE = str(os.O_CREAT | os.O_WRONLY)
@@ -168,10 +169,7 @@ print(segment if libc.shmctl(segment, 1, status) == 0 else -1)
 def made_by_nobody(key: int, size: int, mode: str, owner: int) -> int:
     """A segment that another user has made and, as far as they can, given to OWNER."""
     user = ("setpriv", "--reuid", str(NOBODY), "--clear-groups", "--", "/usr/bin/python3", "-I", "-S", "-c")
-    made = subprocess.run(
-        [*user, MAKE, str(key), str(size), mode, str(owner)],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+    made = ran([*user, MAKE, str(key), str(size), mode, str(owner)])
     assert int(made.stdout) >= 0
     return int(made.stdout)
 
@@ -281,7 +279,7 @@ def test_numbers_that_make_no_sense_harm_nothing(
 
 @pytest.mark.parametrize("error", ["EMFILE", "ENFILE", "EACCES", "ENOSPC", "EDQUOT", "EIO"])
 def test_file_that_cannot_be_staged_is_reported_and_the_plain_call_made(
-    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, error: str
+    union: Union, claims: FakeClaims, probes: Path, error: str
 ) -> None:
     staged = union.agent.stages(1, 0)[0] / f"{placement_id(claims.instance, 0):016x}"
     strace = ("strace", "-qq", "-o", union.path.parent / "trace", "-P", staged, "-e", "trace=openat")
@@ -309,7 +307,7 @@ def test_table_that_is_being_written_is_not_chosen_from(
     assert claims.total() == 1
 
 
-def test_retired_table_is_left_and_the_next_one_found(union: Union, table: FakeTable, probes: Path) -> None:
+def test_retired_table_is_left_and_the_next_one_found(union: Union, table: FakeTable) -> None:
     first = table.users[0]
     creating = start_creating(union)
     wait_until(lambda: first.total() > 0)
@@ -346,7 +344,7 @@ def test_claims_that_the_table_no_longer_names_are_left(
 
 
 def test_program_killed_while_it_creates_harms_no_other(
-    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
+    union: Union, claims: FakeClaims, probes: Path
 ) -> None:
     done = 0
     for _ in range(20):

@@ -1,12 +1,10 @@
 """What places files uses nothing of `extras`, and is built without them."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 from pathlib import Path
 
 from layers import imported
+from ran import ran
 
 LIBSES = Path(__file__).parents[2] / "libses"
 EXTRAS = LIBSES / "extras"
@@ -47,8 +45,7 @@ def test_no_module_of_python_but_their_commands_imports_theirs() -> None:
 
 def test_all_else_is_configured_without_them(tmp_path: Path) -> None:
     command = ["cmake", "-S", LIBSES, "-B", tmp_path, "-G", "Ninja", "-DSES_EXTRAS=OFF"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr
+    ran(command)
     rules = (tmp_path / "build.ninja").read_text()
     for program in ("libses.so", "libses-wrapper.so", "ses-agent", "ses-run", "ses-copy"):
         assert re.search(rf"^build \S*{re.escape(program)}", rules, re.MULTILINE), program

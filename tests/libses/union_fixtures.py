@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from fake_agent import FakeAgent
 from fake_rules import FakeRules
 from fake_table import FakeClaims, FakeTable, table_of
 from mergerfs_union import Union
+from mounts import let_others_in
 
 
 @pytest.fixture
@@ -20,10 +20,7 @@ def make_union(tmp_path: Path, public_wrapper: Path) -> Iterator[Callable[..., U
         pytest.skip("mounting a union needs root")
     mounted: list[Path] = []
     agents: list[FakeAgent] = []
-    for parent in (tmp_path, *tmp_path.parents):  # other users must get through
-        if parent == Path(tempfile.gettempdir()) or parent == parent.parent:
-            break
-        parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
 
     def mount(
         count: int = 3, options: str = "category.create=mfs", branches: list[Path] | None = None

@@ -1,7 +1,5 @@
 """What the tests of the Lustre back end stand on: the stand-in, built and mounted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from built import built
+from mounts import let_others_in
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1] / "agent"))
@@ -39,10 +38,7 @@ def lustre(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LustreMou
     """A stand-in of six OSTs seen by two clients, or a fresh directory on SES_TEST_LUSTRE; see POOLS."""
     if os.geteuid() != 0:
         pytest.skip("mounting a file system needs root")
-    for parent in (tmp_path, *tmp_path.parents):  # other users must get through
-        if parent == Path(tempfile.gettempdir()) or parent == parent.parent:
-            break
-        parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     if REAL:
         with tempfile.TemporaryDirectory(dir=REAL) as made:
             Path(made).chmod(0o755)
@@ -82,10 +78,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that makes one call and tells everything about it."""
     path = tmp_path_factory.mktemp("probe")
     path.chmod(0o755)
-    for parent in path.parents:
-        if parent == Path(tempfile.gettempdir()):
-            break
-        parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(path)
     subprocess.run(["gcc", "-o", path / "create", PROBE], check=True, timeout=60)
     return path / "create"
 

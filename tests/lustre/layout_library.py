@@ -1,7 +1,5 @@
 """The C functions of libses/src/lustre/layout.c and evidence.c, called from Python."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 from collections.abc import Sequence

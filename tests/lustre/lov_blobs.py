@@ -3,8 +3,6 @@
 Independent of libses, so that the two can disagree.  Byte positions: lustre_user.h of Lustre 2.17.0.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass

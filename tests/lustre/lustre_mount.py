@@ -7,13 +7,13 @@ and what only the stand-in can do is skipped.
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import lov_blobs as lov
 import pytest
 from patience import wait_until
+from ran import ran
 
 REAL = os.environ.get("SES_TEST_LUSTRE")
 POOLS = {"fast": (0, 1, 2), "slow": (3, 4), "small": (5,), "empty": ()}
@@ -120,17 +120,8 @@ def osts_of(path: Path | int) -> tuple[int, ...]:
 
 def build_standin(into: Path) -> Path:
     source = Path(__file__).parent / "standin"
-    words = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True, timeout=60
-    ).stdout.split()
+    words = ran(["pkg-config", "--cflags", "--libs", "fuse3"]).stdout.split()
     program = into / "standin"
     options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program]
-    done = subprocess.run(
-        ["gcc", *options, *sorted(source.glob("*.c")), *words, "-lpthread"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    ran(["gcc", *options, *sorted(source.glob("*.c")), *words, "-lpthread"])
     return program

@@ -4,8 +4,6 @@ The texts in samples-2.17.0/ are that output, unchanged; which file system each 
 release, is written down here.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs under the preload library on the stand-in, with a fake agent that says where files go."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -10,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lustre_mount import LustreMount
+from ran import ran
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 
@@ -67,14 +66,11 @@ class Site:
         **extra: str,
     ) -> str:
         """Run a program and return what it printed, when its conversations are over."""
-        done = subprocess.run(
+        done = ran(
             [str(part) for part in command],
+            code=None,
             env=self.environment(library=library, **extra),
             cwd=cwd or self.lustre.path,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
             preexec_fn=preexec_fn,
         )
         self.agent.settle()

@@ -1,7 +1,5 @@
 """The agent sends programs to OSTs that can take files, and knows within seconds of those that cannot."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from parameter_tree import DEBUG, PROC, SYS, client, lose_server, set_parameter,
 from patience import wait_until
 from placed_programs import LIST, POOL
 from program_side import LUSTRE, PLACE
+from ran import ran
 from running_agent import Agent
 
 Chain = Callable[..., tuple[Agent, FakeService]]
@@ -207,7 +206,7 @@ def test_server_that_hangs_leaves_only_its_own_targets_unknown(
 
 
 def test_six_questions_a_minute_are_the_most_that_a_node_asks(health_probe: Path) -> None:
-    done = subprocess.run([health_probe], capture_output=True, text=True, check=True, timeout=60)
+    done = ran([health_probe])
     assert done.stdout.split() == ["6", "0"]
 
 
@@ -234,11 +233,11 @@ def test_index_becomes_a_strict_list_and_a_name_a_pool(
     monkeypatch.setenv("SES_LUSTRE_STANDIN", str(write_tree(tmp_path / "root")))
     agent, service = chain({"union/OST0004": "4"})
     device = lustre.path.stat().st_dev
-    with agent.ask(device) as conversation:
+    with agent.ask(device=device) as conversation:
         answer = conversation.answer
     assert (answer.status, answer.backend, answer.lustre_form, answer.osts) == (PLACE, LUSTRE, LIST, (4,))
     service.targets, service.revision = {"union/slow": Path("slow")}, "r2"
     agent.wait_for("union has 1 candidates, revision r2")
-    with agent.ask(device, "other") as conversation:
+    with agent.ask("other", device=device) as conversation:
         answer = conversation.answer
     assert (answer.lustre_form, answer.osts, answer.pool, answer.stripe_count) == (POOL, (), "slow", 0)

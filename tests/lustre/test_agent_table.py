@@ -1,7 +1,5 @@
 """A real agent's table on Lustre: files lie where programs choose, and nobody chooses a lost server."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time
@@ -76,15 +74,14 @@ def test_unmodified_program_s_file_lies_where_it_chose(
 def test_lost_server_is_excluded_and_comes_back(chain: Start, lustre: LustreMount, parameters: Path) -> None:
     agent, _ = chain("1", "4")
     device = lustre.path.stat().st_dev
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == PLACE
+    assert agent.status(device=device) == PLACE
     table = Table(agent.socket)
     assert [row.excluded for row in table.rows()] == [False, False]
     lose_server(parameters, 1)
     agent.wait_for("OST 1 of union is not used: its server is not connected: DISCONN")
     wait_until(lambda: [row.excluded for row in table.rows()] == [True, False], "nobody chooses it")
     for _ in range(20):
-        with agent.ask(device) as conversation:
+        with agent.ask(device=device) as conversation:
             assert conversation.answer.element == "union/4"
     table.detach()
 
@@ -97,7 +94,7 @@ def test_server_lost_before_the_agent_began_gets_no_file(
     agent, _ = chain("1", "4")
     device = lustre.path.stat().st_dev
     for _ in range(20):
-        with agent.ask(device) as conversation:
+        with agent.ask(device=device) as conversation:
             assert conversation.answer.element != "union/1"
     claims = Claims(agent.socket, SELF)
     claim = claims.choose()
@@ -137,8 +134,7 @@ def test_agent_that_cannot_read_the_state_asks_of_what_is_in_use_and_seldom(
     begun = time.monotonic()
     agent, _ = chain("4")
     before = lustre.all_requests()
-    with agent.ask(lustre.path.stat().st_dev) as conversation:
-        assert conversation.answer.status == PLACE
+    assert agent.status(device=lustre.path.stat().st_dev) == PLACE
     wait_until(lambda: lustre.all_requests()[2] > before[2], "the server of OST 4 is asked")
     look_often(agent, parameters)
     opened, closed, asked = (now - then for now, then in zip(lustre.all_requests(), before, strict=True))
@@ -165,7 +161,7 @@ def test_form_of_a_placement_is_the_site_s_choice(
     """In answers and in the table; one OST that has a pool of its own is written as that pool by default."""
     agent, _ = chain(target, options=("--lustre-form", form))
     device = lustre.path.stat().st_dev
-    with agent.ask(device) as conversation:
+    with agent.ask(device=device) as conversation:
         answer = conversation.answer
     assert (answer.lustre_form, answer.osts, answer.pool) == place
     chosen, _, pool = place
@@ -178,5 +174,5 @@ def test_form_of_a_placement_is_the_site_s_choice(
 
 def test_pool_is_the_form_nobody_has_to_ask_for(chain: Start, lustre: LustreMount) -> None:
     agent, _ = chain("5")
-    with agent.ask(lustre.path.stat().st_dev) as conversation:
+    with agent.ask(device=lustre.path.stat().st_dev) as conversation:
         assert (conversation.answer.lustre_form, conversation.answer.pool) == (POOL, "small")

@@ -1,7 +1,5 @@
 """`ses calibrate` measures exactly the OST or pool it was asked about, and leaves no file."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files on Lustre are placed by choosing from the candidate table, without asking anybody."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
@@ -53,7 +51,7 @@ def test_choice_names_the_ost_and_nobody_is_asked(
 
 
 def test_rate_that_one_ost_does_not_give_is_put_together_of_several_servers(
-    site: Site, table: FakeTable, claims: FakeClaims
+    site: Site, claims: FakeClaims
 ) -> None:
     claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
     site.create("file")
@@ -74,9 +72,7 @@ def test_new_file_is_not_looked_for_before_it_is_made(site: Site, table: FakeTab
     assert names == ["openat"]
 
 
-def test_file_that_exists_is_opened_and_the_claim_comes_to_nothing(
-    site: Site, table: FakeTable, claims: FakeClaims
-) -> None:
+def test_file_that_exists_is_opened_and_the_claim_comes_to_nothing(site: Site, claims: FakeClaims) -> None:
     (site.lustre.path / "file").write_text("    content")
     before = layout_of(site.lustre.path / "file")
     assert "written=4" in site.create("file")
@@ -115,9 +111,7 @@ def test_file_is_as_wide_as_its_directory_says(
     assert osts_of(site.lustre.path / "file") == claim.rows
 
 
-def test_file_is_wider_than_its_directory_says_where_the_need_is(
-    site: Site, table: FakeTable, claims: FakeClaims
-) -> None:
+def test_file_is_wider_than_its_directory_says_where_the_need_is(site: Site, claims: FakeClaims) -> None:
     os.setxattr(site.lustre.path, LOV, lov.plain(count=2))
     claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
     site.create("file")
@@ -130,7 +124,7 @@ def test_file_is_wider_than_its_directory_says_where_the_need_is(
     "default", [lov.plain(count=lov.ALL), lov.plain(pattern=lov.RAID0 | lov.OVERSTRIPING, count=12)]
 )
 def test_file_that_is_to_lie_everywhere_is_left_to_the_site(
-    site: Site, table: FakeTable, claims: FakeClaims, default: bytes
+    site: Site, claims: FakeClaims, default: bytes
 ) -> None:
     os.setxattr(site.lustre.path, LOV, default)
     assert "written=4" in site.create("file")
@@ -150,7 +144,7 @@ def test_refused_list_of_a_choice_becomes_its_pool(site: Site, table: FakeTable,
 
 @pytest.mark.parametrize("call", [("open", str(WRITE | os.O_EXCL), "0644", "022"), ("fopen", "wx", "022")])
 def test_exclusive_create_of_a_name_that_exists_is_one_create(
-    site: Site, table: FakeTable, claims: FakeClaims, tmp_path: Path, call: tuple[str, ...]
+    site: Site, claims: FakeClaims, tmp_path: Path, call: tuple[str, ...]
 ) -> None:
     (site.lustre.path / "file").write_text("content")
     trace = tmp_path / "trace"
@@ -164,7 +158,7 @@ def test_exclusive_create_of_a_name_that_exists_is_one_create(
 
 
 def test_exclusive_create_by_the_c_interface_of_a_name_that_exists_is_one_create(
-    site: Site, table: FakeTable, claims: FakeClaims, tmp_path: Path
+    site: Site, claims: FakeClaims, tmp_path: Path
 ) -> None:
     library = BUILD / "libses.so"
     (site.lustre.path / "file").write_text("content")

@@ -1,7 +1,5 @@
 """What a Lustre is made of is found by an ordinary user, and becomes a description that is valid."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import struct
@@ -138,8 +136,8 @@ def test_library_is_asked_where_it_is_and_told_to_be_silent(tmp_path: Path) -> N
     )
     library = tmp_path / "api.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
-    found = list(statfs.ask_targets(tmp_path, ("no-such-library.so", str(library))))
-    assert [(one.index, one.answers, one.capacity_bytes) for one in found] == [
+    targets = list(statfs.ask_targets(tmp_path, ("no-such-library.so", str(library))))
+    assert [(one.index, one.answers, one.capacity_bytes) for one in targets] == [
         (0, True, 40960), (2, False, 0), (3, True, 40960),
     ]  # fmt: skip
 
@@ -173,7 +171,7 @@ def test_command_prints_json(tmp_path: Path) -> None:
     assert (data["file_system"], data["version"]) == ("lustre", "2.17.0")
 
 
-def test_path_off_lustre_is_told(tmp_path: Path) -> None:
+def test_path_off_lustre_is_reported(tmp_path: Path) -> None:
     done = run("discover", "--lustre", tmp_path)
     assert done.exit_code == 5
     assert "not on a Lustre file system" in done.output

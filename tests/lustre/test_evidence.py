@@ -1,7 +1,5 @@
 """A file counts as placed where its objects' OSTs prove it, whatever name of a pool its layout has."""
 
-from __future__ import annotations
-
 import os
 
 import lov_blobs as lov

@@ -1,7 +1,5 @@
 """A program learns through the C++ interface where its file lies."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
@@ -12,6 +10,7 @@ import pytest
 from built import BUILD
 from lustre_mount import LOV
 from placed_programs import LIST, Site
+from ran import ran
 from write_corpus import DOM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +26,7 @@ def layout_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def test_stripes_pool_and_components_are_told(site: Site, layout_probe: Path, tmp_path: Path) -> None:
+def test_stripes_pool_and_components_are_reported(site: Site, layout_probe: Path, tmp_path: Path) -> None:
     site.put(LIST, [5, 2])
     site.create("file")
     os.setxattr(site.lustre.path, LOV, DOM)
@@ -43,7 +42,7 @@ def test_stripes_pool_and_components_are_told(site: Site, layout_probe: Path, tm
 
 
 def test_file_elsewhere_has_no_layout(layout_probe: Path, tmp_path: Path) -> None:
-    done = subprocess.run([layout_probe, tmp_path], capture_output=True, text=True, check=True, timeout=60)
+    done = ran([layout_probe, tmp_path])
     assert done.stdout == f"error={errno.EOPNOTSUPP} components=0\n"
 
 

@@ -1,7 +1,5 @@
 """A choice of place goes into a layout, and nothing else of the layout changes."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 import lov_blobs as lov
 import pytest
 from layout_library import LIST, OFFSET, POOL, LayoutLibrary
+from ran import ran
 from write_corpus import CHOICES, DOM, FOREIGN, INSTANTIATED, LAYOUTS, MIRRORED, PFL, SEL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +178,7 @@ def test_choice_lustre_would_not_take_is_refused(
 
 
 @pytest.mark.parametrize("room", [0, 47, len(PFL), len(PFL) + 15])
-def test_too_little_room_is_told(library: LayoutLibrary, room: int) -> None:
+def test_too_little_room_is_reported(library: LayoutLibrary, room: int) -> None:
     with pytest.raises(OSError, match="ERANGE") as told:
         library.edit(PFL, POOL, pool="flash", room=room)
     assert told.value.errno == errno.ERANGE
@@ -194,6 +193,5 @@ def test_corpus_holds_under_the_sanitizers(tmp_path: Path) -> None:
     subprocess.run(build, check=True, timeout=600)
     corpus = sorted((ROOT / "tests/lustre/corpus").iterdir())
     assert len(corpus) >= len(LAYOUTS) * len(CHOICES)
-    done = subprocess.run([program, *corpus], capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran([program, *corpus])
     assert done.stdout == f"{len(corpus)} inputs\n"

@@ -1,7 +1,5 @@
 """`ses layout` shows where files lie, and `ses apply` moves where new ones go, and back."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -71,12 +69,12 @@ def test_layout_of_a_file_and_a_directory_is_shown(lustre: LustreMount) -> None:
     assert data["components"][2]["end"] is None
 
 
-def test_file_without_objects_is_told(lustre: LustreMount) -> None:
+def test_file_without_objects_is_reported(lustre: LustreMount) -> None:
     os.mknod(lustre.path / "node")
     assert "first written" in run("layout", lustre.path / "node").output
 
 
-def test_file_that_is_not_there_or_not_on_lustre_is_told(tmp_path: Path) -> None:
+def test_file_that_is_not_there_or_not_on_lustre_is_reported(tmp_path: Path) -> None:
     assert run("layout", tmp_path / "nothing").exit_code == 5
     assert run("layout", tmp_path).exit_code == 5
 
@@ -256,7 +254,7 @@ def test_default_that_somebody_else_changed_is_not_undone(
     assert lov.read_plain(layout).pool == "slow"
 
 
-def test_directory_the_site_does_not_describe_is_told(
+def test_directory_the_site_does_not_describe_is_reported(
     tmp_path: Path, chosen: Callable[[str, str | None], None]
 ) -> None:
     chosen("5", "small")

@@ -1,7 +1,5 @@
 """Files that have rules of their own on Lustre, and programs that stripe for themselves, are left alone."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile

@@ -1,7 +1,5 @@
 """``ses map-near`` on a striped file: each stripe is read on the node that holds it, and no line is cut."""
 
-from __future__ import annotations
-
 import os
 import random
 from itertools import pairwise

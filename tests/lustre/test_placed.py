@@ -1,7 +1,5 @@
 """A file goes where the agent says, and is otherwise that of the original call."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

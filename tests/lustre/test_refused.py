@@ -1,7 +1,5 @@
 """Whatever is refused or comes between the steps, the program has a file it can write, or the plain error."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

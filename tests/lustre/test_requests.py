@@ -1,7 +1,5 @@
 """A placed create costs the metadata server what the same two calls by hand do, as a client would count."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -1,15 +1,13 @@
 """The stand-in has the semantics a Lustre 2.17.0 was measured to have, as far as the tests lean on them."""
 
-from __future__ import annotations
-
 import errno
 import os
-import subprocess
 from pathlib import Path
 
 import lov_blobs as lov
 import pytest
 from lustre_mount import DELAY, LOV, LustreMount, layout_of, osts_of
+from ran import ran
 
 WRITE = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
@@ -236,5 +234,5 @@ def test_user_without_write_permission_may_not_give_a_layout(lustre: LustreMount
         "except PermissionError: print('EACCES')\n"
     )
     user = ["setpriv", "--reuid", "65534", "--clear-groups", "--", "/usr/bin/python3", "-c", script]
-    done = subprocess.run(user, cwd=lustre.path, capture_output=True, text=True, timeout=60, check=True)
+    done = ran(user, cwd=lustre.path)
     assert done.stdout == "EACCES\n"

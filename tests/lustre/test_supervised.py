@@ -1,7 +1,5 @@
 """Programs that load no library get their layouts from a supervisor."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each is a choice of 16 bytes (see fuzz/layout_fuzzer.c) and a layout of a kind Lustre makes.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

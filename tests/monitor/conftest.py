@@ -39,13 +39,6 @@ def exporter() -> Iterator[FakeExporter]:
     server.close()
 
 
-@pytest.fixture
-def another_exporter() -> Iterator[FakeExporter]:
-    server = FakeExporter()
-    yield server
-    server.close()
-
-
 class Alone:
     """The loads of one element, in plain numbers."""
 

@@ -1,7 +1,5 @@
 """An exporter that answers as a test wants."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

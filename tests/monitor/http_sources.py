@@ -1,7 +1,5 @@
 """What the monitor asks by HTTP."""
 
-from __future__ import annotations
-
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.config.settings import Target
 

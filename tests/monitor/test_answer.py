@@ -1,7 +1,5 @@
 """The bytes of an answer: what is kept of a record for the next answer, and what is not."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -67,7 +65,7 @@ def test_neighbours_with_the_same_age_keep_their_own_state() -> None:
 
 
 @pytest.mark.parametrize("flag", ["read_only", "degraded", "no_create"])
-def test_each_flag_of_an_element_is_told(flag: str) -> None:
+def test_each_flag_of_an_element_is_reported(flag: str) -> None:
     plain, flagged = answered(
         Observation(SEEN, State.OK, 0.1, ""),
         Observation(replace(SEEN, **{flag: True}), State.OK, 0.1, ""),  # type: ignore[arg-type]

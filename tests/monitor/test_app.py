@@ -1,7 +1,5 @@
 """What is answered over HTTP: the contract, the observations, the metrics, the errors."""
 
-from __future__ import annotations
-
 import runpy
 import threading
 from collections.abc import Callable

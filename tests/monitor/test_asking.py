@@ -1,7 +1,5 @@
 """Asking without waiting: the same answers and the same ends as when waited for, and nobody is held up."""
 
-from __future__ import annotations
-
 import select
 import socket
 import threading
@@ -34,13 +32,13 @@ def source(url: str, timeout_seconds: float = 30, **limits: int) -> HttpSource:
 
 def waited(asked: HttpSource, descriptor: int) -> list[Arrival]:
     """What came, each time something did, until there is no more to wait for."""
-    found: list[Arrival] = []
+    arrivals: list[Arrival] = []
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    while not found or found[-1] is Arrival.PARTLY:
+    while not arrivals or arrivals[-1] is Arrival.PARTLY:
         assert poll.poll(30_000), "nothing came"
-        found.append(asked.arrived())
-    return found
+        arrivals.append(asked.arrived())
+    return arrivals
 
 
 @pytest.fixture

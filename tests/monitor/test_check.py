@@ -1,7 +1,5 @@
 """`smed-monitor check`: one look at the settings and at every target."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.http.schemas import ObservationsOut
 
@@ -43,7 +42,7 @@ def test_all_is_well(check: Any, exporter: Any, answer_whole: Any, page: Any) ->
     assert second.split()[:3] == ["union/b3", "ok", "loop2"]
 
 
-def test_a_missing_element_is_told_with_its_cure(
+def test_a_missing_element_is_reported_with_its_cure(
     check: Any, exporter: Any, answer_whole: Any, page: Any
 ) -> None:
     exporter.answer = answer_whole(page("default-flags"))
@@ -53,7 +52,7 @@ def test_a_missing_element_is_told_with_its_cure(
     assert "--collector.filesystem.mount-points-exclude=" in result.stdout
 
 
-def test_what_an_element_takes_is_told(check: Any, exporter: Any, answer_whole: Any, tmp_path: Path) -> None:
+def test_what_an_element_takes_is_shown(check: Any, exporter: Any, answer_whole: Any, tmp_path: Path) -> None:
     flags = {"OST0000": "", "OST0002": "degraded", "OST0003": "no_create"}
     files = tmp_path / "server"
     for name, flag in flags.items():
@@ -87,7 +86,7 @@ def test_an_exporter_that_is_down_is_named(check: Any, exporter: Any) -> None:
         assert observation["detail"] == f"{exporter.url} cannot be reached: Connection refused"
 
 
-def test_wrong_settings_are_told_without_a_traceback(check: Any, tmp_path: Path) -> None:
+def test_wrong_settings_are_reported_without_a_traceback(check: Any, tmp_path: Path) -> None:
     result = check(text="intervall = 1\n")
     assert result.exit_code == 2
     assert f"{tmp_path / 'smed.toml'}: intervall: is not a setting of the monitor" in result.stderr
@@ -96,8 +95,7 @@ def test_wrong_settings_are_told_without_a_traceback(check: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("listen", ["8631", "localhost", ":8631", "127.0.0.1:http", "127.0.0.1:99999"])
 def test_a_wrong_listen_address_is_refused_before_anything_starts(listen: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["serve", "--config", str(tmp_path / "none"), "--listen", listen])
-    assert result.exit_code == 2
+    result = invoked(main, ["serve", "--config", str(tmp_path / "none"), "--listen", listen], code=2)
     assert "is not HOST:PORT" in result.stderr
 
 

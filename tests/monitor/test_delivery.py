@@ -1,7 +1,5 @@
 """A sample is with the reader that waits for it within 50 ms: nothing on its way waits too long."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 
@@ -73,7 +71,7 @@ def test_the_first_news_waits_once_and_what_comes_meanwhile_goes_with_it() -> No
     news = table.changes(0)
     assert news is not None
     answer = ObservationsOut.model_validate_json(observations_json(news, WINDOWS, complete=False))
-    assert [each.element for each in answer.observations] == ["fs/e1", "fs/e2"]
+    assert [observation.element for observation in answer.observations] == ["fs/e1", "fs/e2"]
     assert [each.age_seconds for each in answer.observations] == [pytest.approx(0.03), pytest.approx(0.02)]
 
 

@@ -1,7 +1,5 @@
 """Plain directories: space, inodes and load of each, whatever file system it is on and whatever hangs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time
@@ -64,9 +62,9 @@ def test_a_partition_has_the_load_of_its_whole_disk(tmp_path: Path) -> None:
     mounts = Path("/proc/self/mountinfo").read_text()
     own = f" {os.major(number)}:{os.minor(number)} "
     (root / "proc/self/mountinfo").write_text(mounts.replace(own, " 8:1 "))
-    found = seen(source(tmp_path, root=root).read().body, tmp_path)
-    assert (found.device, found.read_bytes, found.written_bytes) == ("8:0", 16 * 512, 24 * 512)
-    assert (found.operations, found.busy_seconds, found.request_seconds) == (3, 0.1, 0.03)
+    sample = seen(source(tmp_path, root=root).read().body, tmp_path)
+    assert (sample.device, sample.read_bytes, sample.written_bytes) == ("8:0", 16 * 512, 24 * 512)
+    assert (sample.operations, sample.busy_seconds, sample.request_seconds) == (3, 0.1, 0.03)
 
 
 def test_a_mount_that_hangs_is_unknown_by_itself_and_within_its_time(tmp_path: Path) -> None:
@@ -108,11 +106,11 @@ def test_an_nfs_mount_has_the_load_of_its_server_once(tmp_path: Path) -> None:
             f"{number} 25 0:23 / /mnt/home rw - nfs4 10.0.2.2:/home rw\n"
             "28 25 0:23 / /mnt/scratch rw - nfs4 10.0.2.2:/scratch rw\n"
         )
-        found = seen(source(home, root=tmp_path / "root").read().body, home)
+        sample = seen(source(home, root=tmp_path / "root").read().body, home)
         with (proc / "mountinfo").open("a") as mounts:
             mounts.write("30 25 0:29 / /mnt/old rw - nfs4 10.0.2.2:/old rw\n")
         of_both = seen(source(home, root=tmp_path / "root").read().body, home)
-    assert (found.device, found.read_bytes, found.written_bytes) == ("nfs 10.0.2.2", 0, 20 << 20)
+    assert (sample.device, sample.read_bytes, sample.written_bytes) == ("nfs 10.0.2.2", 0, 20 << 20)
     assert of_both.device == "nfs 10.0.2.2 (0:23, 0:29)", "when one is unmounted, the sum cannot be compared"
-    assert (found.operations, found.busy_seconds, found.request_seconds) == (21, 0.315, 17.748)
-    assert (found.size_bytes, found.note) == (8 << 20, "")
+    assert (sample.operations, sample.busy_seconds, sample.request_seconds) == (21, 0.315, 17.748)
+    assert (sample.size_bytes, sample.note) == (8 << 20, "")

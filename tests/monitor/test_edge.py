@@ -1,7 +1,5 @@
 """What is answered before Flask is what Flask answers, and what it does not understand gets there."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Elements come and go: made by rules, moved to another server, learned from, reset."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from smed_monitor.collectors.lustre_series import LustreExporter

@@ -1,7 +1,5 @@
 """History: bounded, averaged honestly, kept over a restart, and refused when its file is not whole."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator
@@ -36,8 +34,8 @@ def test_the_ring_keeps_the_latest_points_in_memory_of_a_fixed_size() -> None:
     ring = Ring(3)
     for at in range(1, 8):
         ring.add(float(at), ["u/a"], figures((at, 10 * at, 1)))
-    found = ring.points("u/a", 0, 100, 1)
-    assert [p[:3] for p in found] == [(5, 5, 50), (6, 6, 60), (7, 7, 70)]
+    points = ring.points("u/a", 0, 100, 1)
+    assert [p[:3] for p in points] == [(5, 5, 50), (6, 6, 60), (7, 7, 70)]
     assert len(ring.contents().times) == 3
     assert ring.contents().values.nbytes == 3 * 12
 
@@ -212,7 +210,7 @@ def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path) -> None:
     assert state.history.values[0][-1][0] == 1e6
 
 
-def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     answer: list[str] = []
     monkeypatch.setattr(
         recorder_module.log, "error", lambda event, **_facts: answer.append(event), raising=False
@@ -232,7 +230,7 @@ def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytes
     assert answer == ["history-not-recorded"]
 
 
-def test_a_directory_that_takes_no_file_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_directory_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer: list[str] = []
     monkeypatch.setattr(
         recorder_module.log, "warning", lambda event, **_facts: answer.append(event), raising=False
@@ -276,7 +274,7 @@ def test_a_monitor_starts_with_what_the_last_one_kept(tmp_path: Path) -> None:
     assert answer["points"][0]["write_bytes_per_second"] == 6.0
 
 
-def test_a_refused_file_is_told_and_the_monitor_starts_empty(
+def test_a_refused_file_is_reported_and_the_monitor_starts_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer: list[str] = []
@@ -331,9 +329,9 @@ def test_prometheus_is_asked_first_and_what_is_no_number_is_unknown(
     ring: Ring, exporter: Any, answer_whole: Any
 ) -> None:
     exporter.answer = answer_whole(matrix_of((10, "5"), (20, "NaN")))
-    found = ask(ring, exporter.url)
-    assert (found.source, found.detail) == ("prometheus", "")
-    assert [tuple(point) for point in found.points] == [(10, 5, 5, 5)]
+    answer = ask(ring, exporter.url)
+    assert (answer.source, answer.detail) == ("prometheus", "")
+    assert [tuple(point) for point in answer.points] == [(10, 5, 5, 5)]
     assert exporter.requests == 3
 
 
@@ -357,10 +355,10 @@ def test_whatever_prometheus_does_the_ring_answers_and_says_why(
     ring: Ring, exporter: Any, answer_whole: Any, body: bytes, status: str, why: str
 ) -> None:
     exporter.answer = answer_whole(body, status)
-    found = ask(ring, exporter.url)
-    assert found.source == "memory"
-    assert why in found.detail
-    assert [point.read_bytes_per_second for point in found.points] == [1]
+    answer = ask(ring, exporter.url)
+    assert answer.source == "memory"
+    assert why in answer.detail
+    assert [point.read_bytes_per_second for point in answer.points] == [1]
 
 
 @pytest.fixture
@@ -374,9 +372,9 @@ def silence(exporter: Any) -> Iterator[threading.Event]:
 def test_a_prometheus_that_hangs_is_left_after_its_time(
     ring: Ring, exporter: Any, silence: threading.Event
 ) -> None:
-    found = ask(ring, exporter.url, seconds=0.2)
-    assert found.source == "memory"
-    assert "within" in found.detail
+    answer = ask(ring, exporter.url, seconds=0.2)
+    assert answer.source == "memory"
+    assert "within" in answer.detail
 
 
 def test_an_element_that_comes_out_of_prometheus_has_its_past_there(
@@ -386,7 +384,7 @@ def test_an_element_that_comes_out_of_prometheus_has_its_past_there(
     record = replace(
         seen(), source="prometheus", target=exporter.url.removesuffix("/metrics"), device="fs-OST0000"
     )
-    found = element_history(record, ring, HistorySettings(timeout_seconds=20), 0, 30, 10)
-    assert found.source == "prometheus"
-    assert [tuple(point) for point in found.points] == [(10, 5, 5, None)]
+    history = element_history(record, ring, HistorySettings(timeout_seconds=20), 0, 30, 10)
+    assert history.source == "prometheus"
+    assert [tuple(point) for point in history.points] == [(10, 5, 5, None)]
     assert exporter.requests == 2

@@ -1,7 +1,5 @@
 """Whatever a target does, asking it ends in time, within its size, with a reason."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Which folder and module may import which: the monitor stands alone, and so does each collector."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

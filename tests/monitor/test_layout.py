@@ -1,7 +1,5 @@
 """A page read by the layout of the one before says what it says by itself, whatever changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -36,9 +34,9 @@ def both(collector: Collector[Any], *pages: bytes) -> list[Any]:
     """What is said of ``pages`` one after the other, which is what is said of each alone."""
     unused = [deepcopy(collector) for _ in pages]
     one_by_one = collector.parser()
-    found = [said(one_by_one, page) for page in pages]
-    assert found == [said(each.parse, page) for each, page in zip(unused, pages, strict=True)]
-    return found
+    readings = [said(one_by_one, page) for page in pages]
+    assert readings == [said(each.parse, page) for each, page in zip(unused, pages, strict=True)]
+    return readings
 
 
 def test_only_the_values_move_and_the_page_is_not_understood_again() -> None:
@@ -100,8 +98,8 @@ def test_series_that_mean_the_same_are_added_up() -> None:
         b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} %%d\n' % job
         for job in b"abc"
     )
-    found = both(LustreExporter(HPE), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
-    assert [sample["fs-OST0000"]["read_bytes"] for sample in found] == [6, 60, 7]
+    readings = both(LustreExporter(HPE), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
+    assert [sample["fs-OST0000"]["read_bytes"] for sample in readings] == [6, 60, 7]
 
 
 def test_no_series_is_lost_when_more_are_shown_than_can_be_remembered(
@@ -110,14 +108,14 @@ def test_no_series_is_lost_when_more_are_shown_than_can_be_remembered(
     monkeypatch.setattr(exposition, "MAX_REMEMBERED", 3)
     line = b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} 1\n'
     pages = [b"".join(line % job for job in jobs) for jobs in (b"ab", b"abcdefg", b"gfedcbah")]
-    found = both(LustreExporter(HPE), *pages)
-    assert [sample["fs-OST0000"]["read_bytes"] for sample in found] == [2, 7, 8]
+    readings = both(LustreExporter(HPE), *pages)
+    assert [sample["fs-OST0000"]["read_bytes"] for sample in readings] == [2, 7, 8]
 
 
 def test_captured_pages_are_read_alike(page: Callable[[str], bytes]) -> None:
     names = ["before", "after-8-MiB", "after-8-MiB", "default-flags", "before"]
-    found = both(NodeExporter(), *(page(name) for name in names))
-    assert all(isinstance(each, NodeSample) for each in found)
+    readings = both(NodeExporter(), *(page(name) for name in names))
+    assert all(isinstance(each, NodeSample) for each in readings)
 
 
 def test_a_layout_is_only_remembered_where_the_last_word_is_the_value() -> None:

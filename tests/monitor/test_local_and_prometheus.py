@@ -1,7 +1,5 @@
 """This node's file systems, the branches of a union, and a Prometheus server are read right."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path
@@ -27,18 +25,18 @@ def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:
     target = Target(name="here", collector="statvfs", paths=(str(tmp_path), str(gone)), timeout_seconds=10)
     sample = collector.parse(collector.open(target).read().body)
     element = ElementSettings(id="u/b", target="here", mount_point=str(tmp_path))
-    found = collector.reading(sample, element)
-    assert found.size_bytes is not None
-    assert found.free_bytes is not None
-    assert 0 <= found.free_bytes <= found.size_bytes
+    seen = collector.reading(sample, element)
+    assert seen.size_bytes is not None
+    assert seen.free_bytes is not None
+    assert 0 <= seen.free_bytes <= seen.size_bytes
     assert list(collector.found(sample)) == [str(tmp_path)]
     with pytest.raises(ElementMissingError, match="No such file"):
         collector.reading(sample, ElementSettings(id="u/c", target="here", mount_point=str(gone)))
 
 
 def test_the_counters_of_a_block_device_are_read_in_the_kernels_order() -> None:
-    found = disk("1 0 16 40 2 0 24 60 3 20 30 0 0 0 0 0 0\n")
-    assert found == (16 * 512, 24 * 512, 3, 0.1, 0.03, 3)
+    counters = disk("1 0 16 40 2 0 24 60 3 20 30 0 0 0 0 0 0\n")
+    assert counters == (16 * 512, 24 * 512, 3, 0.1, 0.03, 3)
     with pytest.raises(ValueError, match="11 numbers"):
         disk("1 2 3")
 
@@ -61,8 +59,8 @@ def test_counters_of_a_device_are_its_own_or_those_of_its_paths(
         (folder / "stat").write_text(f"0 0 0 0 0 0 {written} 0 0 0 0 0 0 0 0 0 0\n")
         if number:
             (tmp_path / "dev/block" / number).symlink_to(folder)
-    found = counters_of(tmp_path, device)["stat"]
-    assert (disk(found).written_bytes if found else None) == (None if sectors is None else sectors * 512)
+    stat = counters_of(tmp_path, device)["stat"]
+    assert (disk(stat).written_bytes if stat else None) == (None if sectors is None else sectors * 512)
 
 
 def test_a_read_that_hangs_is_left_behind_and_not_started_again() -> None:
@@ -141,8 +139,8 @@ def test_prometheus_is_asked_once_for_each_metric(exporter: Any, answer_whole: A
     source = collector.open(Target(name="p", collector="prometheus", url=url, timeout_seconds=20))
     sample = collector.parse(source.read().body)
     source.close()
-    found = collector.reading(sample, ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
-    assert (found.read_bytes, found.written_bytes, found.free_bytes, found.stamp) == (5, 7, 2048, 99.0)
+    seen = collector.reading(sample, ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
+    assert (seen.read_bytes, seen.written_bytes, seen.free_bytes, seen.stamp) == (5, 7, 2048, 99.0)
     assert exporter.requests == len(QUERIES)
 
 
@@ -168,7 +166,7 @@ def test_an_ost_whose_first_sample_arrives_between_two_queries_is_not_taken_for_
         assert list(collector.found(sample)) == []
 
 
-def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_told() -> None:
+def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_reported() -> None:
     collector = Prometheus()
     sample = collector.parse(b"\n".join(vectors(read_bytes=5)))
     with pytest.raises(ElementMissingError, match="is its exporter scraped"):

@@ -4,8 +4,6 @@ The pages are written after the names and labels each exporter's source gives it
 three runs without a Lustre server.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -47,15 +45,15 @@ def reading(name: str, page: str) -> Reading:
     [("lustre_hpe", HPE), ("lustre_gsi", HPE), ("lustre_gsi", HPE.replace("kilobytes", "kibibytes"))],
 )
 def test_counters_space_and_flags_of_the_go_exporters(name: str, page: str) -> None:
-    found = reading(name, page)
-    assert (found.read_bytes, found.written_bytes, found.operations) == (100, 200, 7)
-    assert (found.free_bytes, found.size_bytes, found.degraded) == (10240, 20480, True)
+    seen = reading(name, page)
+    assert (seen.read_bytes, seen.written_bytes, seen.operations) == (100, 200, 7)
+    assert (seen.free_bytes, seen.size_bytes, seen.degraded) == (10240, 20480, True)
 
 
 def test_the_rust_exporter_tells_start_and_service_time() -> None:
-    found = reading("lustre_whamcloud", WHAMCLOUD)
-    assert (found.read_bytes, found.written_bytes, found.free_bytes) == (100, 200, 10240)
-    assert (found.busy_seconds, found.request_seconds, found.started) == (3.0, 3.0, 1795214806)
+    seen = reading("lustre_whamcloud", WHAMCLOUD)
+    assert (seen.read_bytes, seen.written_bytes, seen.free_bytes) == (100, 200, 10240)
+    assert (seen.busy_seconds, seen.request_seconds, seen.started) == (3.0, 3.0, 1795214806)
 
 
 def test_series_of_one_target_are_added_up_over_other_labels_and_repeats_count_once() -> None:
@@ -66,8 +64,8 @@ def test_series_of_one_target_are_added_up_over_other_labels_and_repeats_count_o
 
 def test_counters_an_idle_target_does_not_show_are_zero() -> None:
     page = "\n".join(line for line in HPE.splitlines() if "_bytes_total" not in line) + "\n"
-    found = reading("lustre_hpe", page)
-    assert (found.read_bytes, found.written_bytes, found.free_bytes) == (0, 0, 10240)
+    seen = reading("lustre_hpe", page)
+    assert (seen.read_bytes, seen.written_bytes, seen.free_bytes) == (0, 0, 10240)
 
 
 def test_a_target_of_another_server_is_missing() -> None:

@@ -1,7 +1,5 @@
 """Lustre's own text is understood: captured from 2.17.0, and in the shapes of earlier versions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +73,17 @@ def test_counters_of_jobs_are_not_taken_for_those_of_the_ost() -> None:
     ],
 )
 def test_headers_of_other_versions(header: str, started: float | None) -> None:
-    found = statistics(header + "write_bytes  3 samples [bytes] 1 4096 8192\ncreate 7 samples [reqs]\n")
-    assert found.started == started
-    assert found.total("write_bytes") == 8192
-    assert found.samples("create") == 7
+    counters = statistics(header + "write_bytes  3 samples [bytes] 1 4096 8192\ncreate 7 samples [reqs]\n")
+    assert counters.started == started
+    assert counters.total("write_bytes") == 8192
+    assert counters.samples("create") == 7
 
 
 def test_an_idle_ost_has_no_counter_lines_and_counts_zero() -> None:
     body = b"obdfilter.fs-OST0001.stats=\nsnapshot_time 1.5 secs.nsecs\nobdfilter.fs-OST0001.kbytesavail=10\n"
     collector = LustreFiles()
-    found = collector.reading(collector.parse(body), ost("fs-OST0001"))
-    assert (found.read_bytes, found.written_bytes, found.free_bytes) == (0, 0, 10240)
+    seen = collector.reading(collector.parse(body), ost("fs-OST0001"))
+    assert (seen.read_bytes, seen.written_bytes, seen.free_bytes) == (0, 0, 10240)
 
 
 def test_what_unprivileged_readers_of_2_17_get_mangled_is_not_used() -> None:
@@ -128,16 +126,16 @@ def test_files_of_a_server_are_read_where_they_are(tmp_path: Path) -> None:
     stats = "snapshot_time 2.0 secs.nsecs\nread_bytes 1 samples [bytes] 5 5 5 25\n"
     collector = LustreFiles()
     source = collector.open(tree(tmp_path, stats=stats, kbytesavail="7\n", degraded="1\n"))
-    found = collector.reading(collector.parse(source.read().body), ost("fs-OST0000"))
-    assert (found.read_bytes, found.free_bytes, found.degraded) == (5, 7168, True)
+    seen = collector.reading(collector.parse(source.read().body), ost("fs-OST0000"))
+    assert (seen.read_bytes, seen.free_bytes, seen.degraded) == (5, 7168, True)
 
 
 def test_without_the_right_to_read_counters_space_is_still_told(tmp_path: Path) -> None:
     collector = LustreFiles()
     body = collector.open(tree(tmp_path, kbytesavail="7\n")).read().body
-    found = collector.reading(collector.parse(body), ost("fs-OST0000"))
-    assert (found.read_bytes, found.free_bytes) == (None, 7168)
-    assert "only root" in found.note
+    seen = collector.reading(collector.parse(body), ost("fs-OST0000"))
+    assert (seen.read_bytes, seen.free_bytes) == (None, 7168)
+    assert "only root" in seen.note
 
 
 def test_an_endless_file_is_cut_off(tmp_path: Path) -> None:
@@ -203,6 +201,6 @@ def test_a_server_whose_counters_began_again_gives_no_queue_below_zero(alone: An
 
 def test_an_ost_that_times_its_operations_needs_no_server() -> None:
     sample = LustreFiles().parse(server() + SERVICE.format(n=5, waited=10, served=10).encode())
-    found = LustreFiles().reading(sample, ost("lustre-OST0000"))
-    assert found.server_queue is None
-    assert found.request_seconds == found.busy_seconds
+    seen = LustreFiles().reading(sample, ost("lustre-OST0000"))
+    assert seen.server_queue is None
+    assert seen.request_seconds == seen.busy_seconds

@@ -1,7 +1,5 @@
 """node_exporter's pages are read right: captured ones from Debian 12, and broken ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -26,10 +24,10 @@ def reading(body: bytes, **where: str) -> Reading:
 
 def test_an_nfs_mount_has_the_load_of_its_export(page: Page) -> None:
     """After 20 MiB were written; captured in the machine of tests/nfs_machine.py."""
-    found = reading(page("nfs"), mount_point="/mnt/home")
-    assert (found.device, found.read_bytes, found.written_bytes) == ("nfs 10.0.2.2:/home", 0, 20 << 20)
-    assert (found.operations, found.request_seconds) == (21, pytest.approx(17.748))
-    assert (found.busy_seconds, found.note) == (pytest.approx(0.315), "")
+    seen = reading(page("nfs"), mount_point="/mnt/home")
+    assert (seen.device, seen.read_bytes, seen.written_bytes) == ("nfs 10.0.2.2:/home", 0, 20 << 20)
+    assert (seen.operations, seen.request_seconds) == (21, pytest.approx(17.748))
+    assert (seen.busy_seconds, seen.note) == (pytest.approx(0.315), "")
     without = b"\n".join(line for line in page("nfs").split(b"\n") if b"mountstats" not in line)
     assert "--collector.mountstats" in reading(without, mount_point="/mnt/home").note
 
@@ -64,9 +62,9 @@ def test_a_read_only_mount_is_seen(page: Page) -> None:
 
 
 def test_a_device_alone_gives_rates_without_space(page: Page) -> None:
-    found = reading(page("before"), device="loop0")
-    assert found.written_bytes == 25_226_240
-    assert found.free_bytes is None
+    seen = reading(page("before"), device="loop0")
+    assert seen.written_bytes == 25_226_240
+    assert seen.free_bytes is None
 
 
 @pytest.mark.parametrize("name", ["before", "after-8-MiB", "default-flags"])
@@ -89,12 +87,12 @@ def test_every_wanted_sample_is_read_as_the_prometheus_library_reads_it(page: Pa
 
 
 def test_with_debians_flags_a_loop_device_has_space_and_the_cure_for_missing_rates(page: Page) -> None:
-    found = reading(page("default-flags"), mount_point="/srv/qstorman/b1")
-    assert found.free_bytes == 44_282_880
-    assert found.read_bytes is None
-    assert found.written_bytes is None
-    assert "no disk loop0" in found.note
-    assert "--collector.diskstats.device-exclude=" in found.note
+    seen = reading(page("default-flags"), mount_point="/srv/qstorman/b1")
+    assert seen.free_bytes == 44_282_880
+    assert seen.read_bytes is None
+    assert seen.written_bytes is None
+    assert "no disk loop0" in seen.note
+    assert "--collector.diskstats.device-exclude=" in seen.note
 
 
 def test_with_debians_flags_a_mount_below_mnt_is_missing_and_the_cure_is_named(page: Page) -> None:
@@ -117,8 +115,8 @@ def test_a_device_mapper_name_leads_to_its_kernel_device() -> None:
         SPACE % ("/dev/mapper/vg-data", "/data") + 'node_disk_written_bytes_total{device="dm-2"} 42\n'
         'node_disk_device_mapper_info{device="dm-2",name="vg-data",uuid=""} 1\n'
     ).encode()
-    found = reading(body, mount_point="/data")
-    assert (found.device, found.written_bytes) == ("dm-2", 42)
+    seen = reading(body, mount_point="/data")
+    assert (seen.device, seen.written_bytes) == ("dm-2", 42)
 
 
 def disk(device: str, read: float, written: float) -> str:
@@ -155,10 +153,10 @@ BLIND = "nvme0n1 has counted nothing since the start"
 def test_load_adds_up_over_devices_or_is_said_not_to_be_seen(
     source: str, page: str, written: float | None, note: str
 ) -> None:
-    found = reading((page + SPACE % (source, "/data")).encode(), mount_point="/data")
-    assert found.written_bytes == written
-    assert note in found.note
-    assert bool(note) == bool(found.note)
+    seen = reading((page + SPACE % (source, "/data")).encode(), mount_point="/data")
+    assert seen.written_bytes == written
+    assert note in seen.note
+    assert bool(note) == bool(seen.note)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +186,9 @@ def test_escapes_braces_and_timestamps_in_a_line_are_understood() -> None:
 
 
 def test_a_file_system_without_block_device_has_space_and_says_why_there_are_no_rates() -> None:
-    found = reading((SPACE % ("tmpfs", "/scratch")).encode(), mount_point="/scratch")
-    assert found.size_bytes == 1e9
-    assert "tmpfs is not the name of a block device" in found.note
+    seen = reading((SPACE % ("tmpfs", "/scratch")).encode(), mount_point="/scratch")
+    assert seen.size_bytes == 1e9
+    assert "tmpfs is not the name of a block device" in seen.note
 
 
 def test_a_file_system_that_cannot_be_read_is_missing() -> None:
@@ -201,8 +199,8 @@ def test_a_file_system_that_cannot_be_read_is_missing() -> None:
 
 def test_a_value_that_is_not_a_number_says_nothing() -> None:
     body = b'node_disk_read_bytes_total{device="sdb"} NaN\nnode_disk_written_bytes_total{device="sdb"} 5\n'
-    found = reading(body, device="sdb")
-    assert (found.read_bytes, found.written_bytes) == (None, 5)
+    seen = reading(body, device="sdb")
+    assert (seen.read_bytes, seen.written_bytes) == (None, 5)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Prometheus can read what the repository configures for it and what the monitor publishes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ran import ran
 from smed_monitor.config.settings import ElementSettings, Settings, Target
 from smed_monitor.http.app import create_app
 from smed_monitor.scraping.monitor import Monitor
@@ -34,19 +33,13 @@ def test_promtool_accepts_the_configuration(promtool: str, tmp_path: Path) -> No
     text = CONFIG.read_text().replace("/run/qstorman-authority", str(tmp_path))
     assert str(tmp_path) in text
     (tmp_path / "prometheus.yml").write_text(text)
-    checked = subprocess.run(
-        [promtool, "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True, timeout=60
-    )
-    assert checked.returncode == 0, checked.stderr
+    checked = ran([promtool, "check", "config", tmp_path / "prometheus.yml"])
     assert "SUCCESS" in checked.stdout
 
 
 def test_promtool_accepts_the_rules_and_they_say_what_is_meant(promtool: str) -> None:
     for arguments in (["check", "rules", "rules.yml"], ["test", "rules", "rules_test.yml"]):
-        checked = subprocess.run(
-            [promtool, *arguments], cwd=CONFIG.parent, capture_output=True, text=True, timeout=60
-        )
-        assert checked.returncode == 0, checked.stdout + checked.stderr
+        checked = ran([promtool, *arguments], cwd=CONFIG.parent)
         assert "SUCCESS" in checked.stdout
 
 
@@ -60,10 +53,7 @@ def test_every_query_of_the_dashboard_is_promql_on_metrics_that_exist(promtool: 
         ]
     }
     (tmp_path / "queries.yml").write_text(yaml.safe_dump(rules))
-    checked = subprocess.run(
-        [promtool, "check", "rules", tmp_path / "queries.yml"], capture_output=True, text=True, timeout=60
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    ran([promtool, "check", "rules", tmp_path / "queries.yml"])
     rules_file = yaml.safe_load((CONFIG.parent / "rules.yml").read_text())
     told = [rule["expr"] for group in rules_file["groups"] for rule in group["rules"]]
     recorded = {

@@ -1,13 +1,12 @@
 """Quotas of Lustre: from its files, through node_exporter's page, to what the monitor answers."""
 
-from __future__ import annotations
-
 from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.config.settings import ElementSettings, QuotaSettings, Settings, Target
 from smed_monitor.core.errors import ContentError
@@ -53,8 +52,8 @@ def named(kind: Kind, number: int) -> str:
 
 
 def test_those_with_a_limit_are_read_with_what_was_granted(tmp_path: Path) -> None:
-    found = lustre.read(server(tmp_path), named, 5.0)
-    assert found == [
+    quotas = lustre.read(server(tmp_path), named, 5.0)
+    assert quotas == [
         Quota("lustre", Kind.PROJECT, 77, "p77", 1024 * KIB, 2048 * KIB, 5.0),
         Quota("lustre", Kind.USER, 1000, "u1000", 65536 * KIB, 307200 * KIB, 5.0),
         Quota("lustre", Kind.USER, 1001, "u1001", 4096 * KIB, 102400 * KIB, 5.0),
@@ -100,8 +99,7 @@ def test_what_is_written_is_what_is_read_back() -> None:
 def test_the_first_metadata_server_needs_no_ost(tmp_path: Path) -> None:
     output = tmp_path / "smed.prom"
     asked = ["textfile", "--once", "--root", str(server(tmp_path)), "--output", str(output)]
-    ran = CliRunner().invoke(main, asked)
-    assert ran.exit_code == 0, ran.output
+    invoked(main, asked)
     assert [one.id for one in quotas_of(output.read_bytes(), new_reader())] == [77, 1000, 1001]
     folder = tmp_path / "proc/fs/lustre/obdfilter/lustre-OST0000"
     folder.mkdir(parents=True)

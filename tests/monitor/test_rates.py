@@ -1,7 +1,5 @@
 """Counters become rates by measured time, through resets, gaps and idleness."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import exp
 from typing import NamedTuple

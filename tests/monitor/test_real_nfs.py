@@ -1,7 +1,5 @@
 """Real NFS mounts, in a machine that mounts them: what collectors say of them, and how they are described."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The queries are ones a real Prometheus (Debian's package) understands and answers."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time
@@ -85,10 +83,10 @@ def test_an_ost_is_read_out_of_prometheus(prometheus: str) -> None:
         return list(collector.found(samples[-1])) == ["fs-OST0000"]
 
     wait_until(scraped, "Prometheus knows the OST")
-    found = collector.reading(samples[-1], ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
-    assert (found.read_bytes, found.written_bytes) == (100, 200)
-    assert (found.free_bytes, found.size_bytes, found.degraded) == (10240, 20480, True)
-    assert found.stamp is not None
+    seen = collector.reading(samples[-1], ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
+    assert (seen.read_bytes, seen.written_bytes) == (100, 200)
+    assert (seen.free_bytes, seen.size_bytes, seen.degraded) == (10240, 20480, True)
+    assert seen.stamp is not None
     source.close()
 
 

@@ -1,7 +1,5 @@
 """Targets are scraped in an even rhythm, and none of them can hold up the others."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """From page to page: what is kept of an element when its target, device or mount comes and goes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The real command on the real node_exporter: rates move, faults show, and it stops cleanly."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -17,10 +15,11 @@ from typing import Any
 
 import pytest
 import urllib3
-from click.testing import CliRunner
+from invoked import invoked
 from mounts import unmount
 from patience import listens, wait_for_answer, wait_until
 from ports import free_port
+from ran import ran
 from ses.demo.exporter import exporter_options
 from smed_monitor.cli import main
 
@@ -50,8 +49,8 @@ class Served:
         return self.http.request("GET", self.url + path).json()
 
     def element(self, name: str) -> dict[str, Any]:
-        found = {each["element"]: each for each in self.get("/v1/observations")["observations"]}
-        return found[f"union/{name}"]
+        observed = {each["element"]: each for each in self.get("/v1/observations")["observations"]}
+        return observed[f"union/{name}"]
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -118,7 +117,7 @@ def branch(tmp_path: Path) -> Iterator[Path]:
     with image.open("wb") as file:
         file.truncate(64 * 2**20)
     subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
-    mounted = subprocess.run(["mount", "-o", "loop", image, mount_point], capture_output=True, text=True)
+    mounted = ran(["mount", "-o", "loop", image, mount_point], code=None)
     if mounted.returncode != 0:
         pytest.skip(f"loop devices cannot be mounted here: {mounted.stderr.strip()}")
     yield mount_point
@@ -289,8 +288,7 @@ def test_a_taken_port_ends_the_command_with_a_message(tmp_path: Path, exporter: 
     )
     listen = exporter.url.removeprefix("http://").removesuffix("/metrics")
     command = [Path(sys.executable).parent / "smed-monitor", "serve", "--config", config, "--listen", listen]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert ended.returncode == 1
+    ended = ran(command, code=1)
     assert "in use" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -305,6 +303,5 @@ def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         "--state-dir",
         str(tmp_path / "file" / "x"),
     ]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
+    result = invoked(main, arguments, code=2)
     assert "cannot be made: Not a directory" in result.output

@@ -1,7 +1,5 @@
 """The settings file is checked whole, and a fault names the file and the key."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -102,7 +100,7 @@ def test_a_fault_names_the_file_and_the_key(tmp_path: Path, text: str, complaint
     assert complaint in str(failure.value)
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as failure:
         read(tmp_path, TARGET + ELEMENT.replace("n1", "x") + ELEMENT.replace("n1", "y"))
     assert "'x'" in str(failure.value)

@@ -1,12 +1,11 @@
 """The description of the site says which elements are seen where; the settings go before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import ElementSettings, Target
@@ -76,7 +75,7 @@ def test_an_element_that_is_observed_nowhere_is_left_out(found: Any) -> None:
     assert found("n1") == ()
 
 
-def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
+def test_a_target_the_settings_do_not_have_is_reported(found: Any) -> None:
     with pytest.raises(SettingsError, match=r"union/b1: no \[\[target\]\] is called n9; known: n1, n2"):
         found("n1", "n2", own='qsm:observedAt "n9"')
 
@@ -107,7 +106,7 @@ def test_faults_name_the_file_and_the_element(tmp_path: Path, text: str, fault: 
     assert fault in str(answer.value)
 
 
-def test_a_description_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_description_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="There is no file"):
         described(tmp_path / "site.ttl", exporters("n1"), COLLECTORS)
 
@@ -125,8 +124,7 @@ def test_the_command_looks_for_what_the_site_describes_and_the_settings_go_befor
             of_system='; qsm:observedAs "/srv/qstorman/{name}"', of_server="", own='; qsm:observedAt "*"'
         )
     )
-    answer = CliRunner().invoke(main, ["check", "--config", str(config), "--site", str(site)])
-    assert answer.exit_code == 0, answer.output
+    answer = invoked(main, ["check", "--config", str(config), "--site", str(site)])
     assert answer.output.splitlines()[1].split()[:3] == ["union/b1", "ok", "loop0"]
     config.write_text(
         target + '[[element]]\nid = "union/b1"\ntarget = "n1"\nmount_point = "/mnt/qstorman/b3"\n'
@@ -139,8 +137,7 @@ def test_the_command_looks_for_what_the_site_describes_and_the_settings_go_befor
 def test_a_description_without_anything_to_observe_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "smed.toml"
     config.write_text('[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "http://n1:1/"\n')
-    answer = CliRunner().invoke(
-        main, ["check", "--config", str(config), "--site", str(EXAMPLES / "union-site.ttl")]
+    answer = invoked(
+        main, ["check", "--config", str(config), "--site", str(EXAMPLES / "union-site.ttl")], code=2
     )
-    assert answer.exit_code == 2
     assert "element: is required" in answer.output

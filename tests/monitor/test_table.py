@@ -1,7 +1,5 @@
 """The table answers with state and age as of now, and wakes who waits."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

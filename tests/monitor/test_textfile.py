@@ -1,11 +1,9 @@
 """What an OSS writes for node_exporter is read back from node_exporter's page, and goes stale."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from smed_monitor.cli import main
 from smed_monitor.collectors.base import Reply
 from smed_monitor.collectors.lustre_series import LustreExporter
@@ -28,19 +26,17 @@ def server(root: Path) -> None:
 def test_what_is_written_is_what_is_read_back(tmp_path: Path) -> None:
     server(tmp_path)
     output = tmp_path / "smed.prom"
-    ran = CliRunner().invoke(main, ["textfile", "--once", "--root", str(tmp_path), "--output", str(output)])
-    assert ran.exit_code == 0, ran.output
+    invoked(main, ["textfile", "--once", "--root", str(tmp_path), "--output", str(output)])
     collector = LustreExporter(TEXTFILE)
-    found = collector.reading(collector.parse(output.read_bytes()), OST)
-    assert (found.written_bytes, found.read_bytes, found.free_bytes) == (10, 0, 7168)
-    assert found.stamp == pytest.approx(output.stat().st_mtime, abs=60)
+    seen = collector.reading(collector.parse(output.read_bytes()), OST)
+    assert (seen.written_bytes, seen.read_bytes, seen.free_bytes) == (10, 0, 7168)
+    assert seen.stamp == pytest.approx(output.stat().st_mtime, abs=60)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_server_without_lustre_writes_nothing_and_says_why(tmp_path: Path) -> None:
     output = tmp_path / "smed.prom"
-    ran = CliRunner().invoke(main, ["textfile", "--once", "--root", str(tmp_path), "--output", str(output)])
-    assert ran.exit_code == 1
+    ran = invoked(main, ["textfile", "--once", "--root", str(tmp_path), "--output", str(output)], code=1)
     assert "is Lustre started here" in ran.output
     assert not output.exists()
 

@@ -1,7 +1,5 @@
 """Writes smed-monitor/openapi.yaml from the application: .venv/bin/python tests/monitor/write_contract.py"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

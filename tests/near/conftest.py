@@ -1,7 +1,5 @@
 """A real sshd on loopback, and data that have lines of all lengths."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

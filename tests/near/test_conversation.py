@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 import time
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from patience import wait_until
+from ran import ran
 from ses.near.execution import connection, frames, runner
 from ses.near.execution.connection import Connection, LostError, NotStartedError
 from ses.near.execution.conversation import Conversation
@@ -225,12 +225,12 @@ def test_a_connection_that_ends_ends_the_program(anywhere):
 
 
 def sleeping():
-    found = []
-    for pid in subprocess.run(["pgrep", "-x", "sleep"], capture_output=True, text=True).stdout.split():
+    ends = []
+    for pid in ran(["pgrep", "-x", "sleep"], code=None).stdout.split():
         with contextlib.suppress(OSError):
             if b"611" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
-    return found
+                ends.append(pid)
+    return ends
 
 
 def test_a_runner_that_is_told_to_end_ends_its_program(there, tmp_path):

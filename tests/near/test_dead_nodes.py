@@ -1,7 +1,5 @@
 """Who interrupts a program on a node that died gets the prompt back, and is told what may still run there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

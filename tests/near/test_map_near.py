@@ -154,7 +154,7 @@ def test_a_reducer_prints_nothing_of_a_part(mapped):
     assert "5.txt was tried 1 times" in said
 
 
-def test_a_reducer_that_fails_is_told(mapped):
+def test_a_reducer_that_fails_is_reported(mapped):
     mapped("--reduce", "sh -c 'cat >/dev/null; exit 5'", code=5)
 
 

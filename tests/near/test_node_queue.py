@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mounts import let_others_in
 from patience import wait_until
 from ses.near.execution import node_queue
 from ses.near.execution.node_queue import NodeQueue, shares
@@ -100,9 +101,7 @@ def waited_for(queue):
 
 @pytest.mark.root
 def test_users_wait_for_each_other(tmp_path_factory, queue):
-    for folder in (queue.parent, *queue.parent.parents):
-        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | 0o011)
+    let_others_in(queue.parent)
     stranger = holding(queue, "setpriv", "--reuid=65534", "--clear-groups")
     assert stranger.stdout.readline() == b"in\n"
     own = holding(queue, cpus=1)

@@ -1,7 +1,5 @@
 """``ses serve-runs``: what one starts in the portal runs here once, as words, and ends when it is to."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

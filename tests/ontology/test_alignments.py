@@ -1,7 +1,5 @@
 """Alignments speak of terms that exist, on both sides, one vocabulary per file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A kind of requirement and a kind of storage are added by a Turtle file, and by nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,8 +162,8 @@ def test_the_interface_refuses_what_does_not_fit_the_kind(
 def test_it_is_stored_resolved_and_found_again(client: Any, knowledge: KnowledgeBase) -> None:
     stated = {"requirements": [{**TWO_MS, "maximum": 1500, "unit": "us"}]}
     assert client.put("/v1/requirements/user/alice", json=stated, **ADMIN).status_code == 200
-    found = client.get("/v1/requirements/effective?user=alice", **ADMIN).get_json()["requirements"]
-    assert found == [
+    requirements = client.get("/v1/requirements/effective?user=alice", **ADMIN).get_json()["requirements"]
+    assert requirements == [
         {
             "kind": "latency",
             "maximum": 1.5,

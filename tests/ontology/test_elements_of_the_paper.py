@@ -1,7 +1,5 @@
 """Every element of the model in the QStorMan paper (Słota et al. 2012) can be said with a term."""
 
-from __future__ import annotations
-
 import pytest
 from rdflib import OWL, RDF, Namespace
 from ses_service.knowledge.checks.validation import validate

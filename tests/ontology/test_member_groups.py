@@ -1,7 +1,5 @@
 """Members of a POSIX group belong to the virtual organisation that names it."""
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd
@@ -110,12 +108,12 @@ def test_requirements_of_the_organisation_apply_to_members_of_its_group(tmp_path
         assert client.put("/v1/requirements/vo/materials", json=wanted, **admin).status_code == 200
 
         def effective() -> Any:
-            found = client.get(f"/v1/requirements/effective?user={ME}", **admin).get_json()
-            return found if found.get("requirements") else None
+            answer = client.get(f"/v1/requirements/effective?user={ME}", **admin).get_json()
+            return answer if answer.get("requirements") else None
 
-        found = wait_until(effective, "the requirements of the organisation apply")
-        assert found["subject"]["vo"] == "materials"
-        assert [requirement["level"] for requirement in found["requirements"]] == ["vo"]
+        requirements = wait_until(effective, "the requirements of the organisation apply")
+        assert requirements["subject"]["vo"] == "materials"
+        assert [requirement["level"] for requirement in requirements["requirements"]] == ["vo"]
     finally:
         runtime(app).stop()
         embedded.stop()

@@ -1,7 +1,5 @@
 """Promises of the vocabulary, its shapes, its examples and its queries as files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -21,9 +19,9 @@ PREFIX = re.compile(r"^\s*@?PREFIX\s+([a-z0-9]*:)\s+<([^>]+)>", re.MULTILINE | r
 
 def table() -> dict[str, str]:
     """Return the one prefix table."""
-    found = dict(PREFIX.findall((ONTOLOGY / "prefixes.ttl").read_text()))
-    assert len(found) > 10
-    return found
+    prefixes = dict(PREFIX.findall((ONTOLOGY / "prefixes.ttl").read_text()))
+    assert len(prefixes) > 10
+    return prefixes
 
 
 @pytest.mark.parametrize("path", TURTLE, ids=lambda path: path.name)
@@ -100,6 +98,6 @@ def test_a_requirement_that_breaks_a_rule_is_refused_in_words(good: str, bad: st
     assert validate(REQUIREMENT, "requirement") == []
     broken = REQUIREMENT.replace(good, bad)
     assert broken != REQUIREMENT
-    found = validate(broken, "requirement")
-    assert refused(found)
-    assert any(message in one.message for one in found), found
+    faults = validate(broken, "requirement")
+    assert refused(faults)
+    assert any(message in one.message for one in faults), faults

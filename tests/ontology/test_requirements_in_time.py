@@ -1,7 +1,5 @@
 """Requirements with a time and from profiles: what applies when, from where, and who is told of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each kind of requirement has one set of spellings, whoever reads them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Promises of what validation says about a Turtle text: every fault, on its line, in words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,9 @@ SITE = (EXAMPLES / "lustre-site.ttl").read_text()
 
 def line_of(text: str, part: str) -> int:
     """Return the line of a text that holds a part of it."""
-    found = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
-    assert len(found) == 1, part
-    return found[0]
+    numbers = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
+    assert len(numbers) == 1, part
+    return numbers[0]
 
 
 def broken(good: str, bad: str) -> tuple[str, list[Finding]]:
@@ -46,13 +44,13 @@ def test_every_example_is_faultless(path: Path) -> None:
     ],
 )
 def test_a_fault_is_found_on_the_line_it_stands_on(good: str, bad: str, node: str, message: str) -> None:
-    text, found = broken(good, bad)
-    assert [one.node for one in found] == [node]
-    assert found[0].line is not None
-    assert bad in text.splitlines()[found[0].line - 1]
-    assert message in found[0].message
-    assert found[0].in_words().startswith(f"line {found[0].line}: {node}: ")
-    assert refused(found)
+    text, faults = broken(good, bad)
+    assert [one.node for one in faults] == [node]
+    assert faults[0].line is not None
+    assert bad in text.splitlines()[faults[0].line - 1]
+    assert message in faults[0].message
+    assert faults[0].in_words().startswith(f"line {faults[0].line}: {node}: ")
+    assert refused(faults)
 
 
 @pytest.mark.parametrize(
@@ -71,25 +69,25 @@ def test_a_set_of_directories_has_absolute_ones_and_no_mount_point(good: str, ba
 
 
 def test_two_elements_of_one_name_are_both_pointed_at() -> None:
-    text, found = broken('qsm:name "OST0001"', 'qsm:name "OST0000"')
-    assert [one.node for one in found] == ["ost0", "ost1"]
-    for one in found:
+    text, faults = broken('qsm:name "OST0001"', 'qsm:name "OST0000"')
+    assert [one.node for one in faults] == ["ost0", "ost1"]
+    for one in faults:
         assert one.line is not None
         assert 'qsm:name "OST0000"' in text.splitlines()[one.line - 1]
         assert "ost0 and ost1 share the name 'OST0000'" in one.message
 
 
 def test_an_element_without_a_server_is_found_where_it_begins() -> None:
-    text, found = broken("qsm:servedBy :oss1 ;", "")
-    assert [(one.line, one.node) for one in found] == [(line_of(text, ":ost0 a qsm:"), "ost0")]
-    assert "one server (qsm:servedBy)" in found[0].message
+    text, faults = broken("qsm:servedBy :oss1 ;", "")
+    assert [(one.line, one.node) for one in faults] == [(line_of(text, ":ost0 a qsm:"), "ost0")]
+    assert "one server (qsm:servedBy)" in faults[0].message
 
 
 def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
     text = (EXAMPLES / "requirements.ttl").read_text().replace("qsm:AverageReadRate", "qsm:Speed")
-    found = validate(text, "requirements.ttl")
-    assert {one.line for one in found} == {line_of(text, "qsm:Speed")}
-    assert any("one known kind" in one.message and "Speed" in one.message for one in found)
+    faults = validate(text, "requirements.ttl")
+    assert {one.line for one in faults} == {line_of(text, "qsm:Speed")}
+    assert any("one known kind" in one.message and "Speed" in one.message for one in faults)
 
 
 @pytest.mark.parametrize(
@@ -102,13 +100,13 @@ def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
     ],
 )  # fmt: skip
 def test_a_syntax_error_is_a_finding_with_its_line(text: str, line: int) -> None:
-    found = validate(text, "broken.ttl")
-    assert [(one.line, one.node, one.severity) for one in found] == [(line, "broken.ttl", "error")]
-    assert "not Turtle" in found[0].message
+    faults = validate(text, "broken.ttl")
+    assert [(one.line, one.node, one.severity) for one in faults] == [(line, "broken.ttl", "error")]
+    assert "not Turtle" in faults[0].message
 
 
 def test_several_faults_come_in_the_order_of_their_lines() -> None:
     text = SITE.replace("qsm:Draining", "qsm:Drained").replace("8.0e0", "-8.0e0")
-    found = validate(text, "site.ttl")
-    assert len(found) >= 3
-    assert [one.line or 0 for one in found] == sorted(one.line or 0 for one in found)
+    faults = validate(text, "site.ttl")
+    assert len(faults) >= 3
+    assert [one.line or 0 for one in faults] == sorted(one.line or 0 for one in faults)

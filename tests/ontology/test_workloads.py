@@ -1,7 +1,5 @@
 """Sentences about programs become requirements by rules that are data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,18 +32,18 @@ def bounds(found: Expansion) -> dict[str, float]:
 
 
 def test_a_checkpoint_is_what_each_rank_writes_in_the_time_it_may_take() -> None:
-    found = understood("checkpoint of 4 TB every 30 min by 512 ranks")
-    assert bounds(found) == {
+    meant = understood("checkpoint of 4 TB every 30 min by 512 ranks")
+    assert bounds(meant) == {
         "current-write-rate": pytest.approx(4e6 / 512 / (1800 * 0.05)),
         "free-capacity": pytest.approx(2 * 4000 / 512),
     }
-    assert found.derived[0].formula == "size / ranks / (period * share)"
-    assert found.derived[0].arithmetic == "4 TB / 512 / (30 min * 0.05)"
+    assert meant.derived[0].formula == "size / ranks / (period * share)"
+    assert meant.derived[0].arithmetic == "4 TB / 512 / (30 min * 0.05)"
 
 
 def test_a_training_set_is_read_as_fast_as_gpus_take_it() -> None:
-    found = understood("read a 2 TB training set every epoch at 40 images/s/GPU", image="150 kB", gpus="8")
-    assert bounds(found) == {"average-read-rate": pytest.approx(48), "free-capacity": pytest.approx(2000)}
+    meant = understood("read a 2 TB training set every epoch at 40 images/s/GPU", image="150 kB", gpus="8")
+    assert bounds(meant) == {"average-read-rate": pytest.approx(48), "free-capacity": pytest.approx(2000)}
 
 
 @pytest.mark.parametrize(
@@ -78,24 +76,24 @@ def test_fields_of_science_say_it_in_their_own_words(sentence: str, expected: di
 
 
 def test_a_value_that_is_given_goes_before_the_sentence() -> None:
-    found = understood("record 200 MB/s for 6 h", time="3 h")
-    assert bounds(found)["free-capacity"] == pytest.approx(2160)
-    assert found.values["time"] == "3 h"
+    meant = understood("record 200 MB/s for 6 h", time="3 h")
+    assert bounds(meant)["free-capacity"] == pytest.approx(2160)
+    assert meant.values["time"] == "3 h"
 
 
 def test_blanks_and_case_of_a_sentence_do_not_matter() -> None:
-    found = understood("  Checkpoint  of 4TB every\n0.5h by 512 ranks ", share="10 %")
-    assert bounds(found)["current-write-rate"] == pytest.approx(4e6 / 512 / 180)
+    meant = understood("  Checkpoint  of 4TB every\n0.5h by 512 ranks ", share="10 %")
+    assert bounds(meant)["current-write-rate"] == pytest.approx(4e6 / 512 / 180)
 
 
 def test_the_example_of_each_workload_is_a_sentence_of_it() -> None:
     known = vocabulary().workloads
     assert len(known) >= 3
     for one in known.values():
-        found = understood(one.example)
-        assert found.workload.name == one.name
-        assert found.derived
-        used = " ".join(rule.formula for rule in found.derived)
+        meant = understood(one.example)
+        assert meant.workload.name == one.name
+        assert meant.derived
+        used = " ".join(rule.formula for rule in meant.derived)
         assert all(name in used for name in one.parameters), f"{one.name} has a parameter without use"
 
 
@@ -111,7 +109,7 @@ def test_the_example_of_each_workload_is_a_sentence_of_it() -> None:
         ("record 1e300 PB/s for 6 h", {}, "nothing can require"),
     ],
 )
-def test_what_does_not_fit_is_told_with_what_would(sentence: str, given: dict[str, str], says: str) -> None:
+def test_what_does_not_fit_is_named_with_what_would(sentence: str, given: dict[str, str], says: str) -> None:
     with pytest.raises(WorkloadError, match=says):
         understood(sentence, **given)
 
@@ -130,8 +128,8 @@ def vocabulary_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def test_a_site_adds_a_workload_of_its_own_without_code(vocabulary_with: Any) -> None:
     vocabulary_with(OWN)
-    found = understood("observe 9 beams of 20 MB/s (each)")
-    assert (found.workload.name, bounds(found)) == ("telescope", {"current-write-rate": pytest.approx(200)})
+    meant = understood("observe 9 beams of 20 MB/s (each)")
+    assert (meant.workload.name, bounds(meant)) == ("telescope", {"current-write-rate": pytest.approx(200)})
     assert validate(OWN, "own.ttl") == []
 
 
@@ -197,8 +195,8 @@ def test_the_service_says_whether_sentence_or_value_is_wrong(
 
 
 def test_the_vocabulary_tells_sentences_that_are_understood(client: Any) -> None:
-    told = client.get("/v1/vocabulary", **ADMIN).get_json()["workloads"]
-    assert len(told) >= 3
-    for one in told:
+    workloads = client.get("/v1/vocabulary", **ADMIN).get_json()["workloads"]
+    assert len(workloads) >= 3
+    for one in workloads:
         answer = client.post("/v1/workloads/expansions", json={"sentence": one["example"]}, **ADMIN)
         assert answer.get_json()["workload"] == one["workload"]

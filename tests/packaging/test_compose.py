@@ -1,11 +1,8 @@
 """docker-compose.yml says what the code says: ports, commands, settings, users, health."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -44,8 +42,7 @@ def serve_command(service: str) -> click.Command:
 
 def test_docker_compose_accepts_the_file() -> None:
     assert shutil.which("docker-compose"), "install docker-compose: packaging/install.sh test"
-    done = subprocess.run(["docker-compose", "config", "-q"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    ran(["docker-compose", "config", "-q"], cwd=ROOT)
 
 
 def test_every_server_part_is_there() -> None:
@@ -155,12 +152,11 @@ def test_setup_gives_each_part_the_secrets_it_needs_and_no_other(tmp_path: Path)
             (tmp_path / entry.split(":/run/qstorman-")[1]).mkdir()
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     for _ in range(2):  # a second time, as at each `up`
-        done = subprocess.run(["sh", "-c", script], env={"PATH": path}, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    found = {one.name: {file.name for file in one.iterdir()} for one in tmp_path.iterdir()}
-    made = found.pop("certificates")
+        ran(["sh", "-c", script], env={"PATH": path})
+    files = {one.name: {file.name for file in one.iterdir()} for one in tmp_path.iterdir()}
+    made = files.pop("certificates")
     assert {"admin-token", "ca-key.pem"} <= made
-    assert found == {
+    assert files == {
         "secrets": {"ca.pem", "kb-writer", "ses-service-key.pem", "ses-service.pem", "tokens.toml"},
         "knowledge": {"ca.pem", "fuseki-key.pem", "fuseki.pem", "passwd.txt"},
         "portal": {"ca.pem", "portal-token", "webface-key.pem", "webface.pem"},

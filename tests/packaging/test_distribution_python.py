@@ -1,10 +1,9 @@
 """The packaged ``ses`` starts with the Python and the libraries of the distribution it is packaged for."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 from pathlib import Path
+
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -30,13 +29,8 @@ def test_every_command_starts_with_the_libraries_of_the_distribution(tmp_path: P
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: qstorman-ses\nVersion: 0.1.0\n")
     folders = (ROOT / "libses/python", ROOT / "ses-service/client", tmp_path)
     paths = os.pathsep.join(map(str, folders))
-    done = subprocess.run(
+    done = ran(
         [SYSTEM_PYTHON, "-s", "-c", HELP],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
     assert {"kb validate", "status"} <= set(done.stdout.splitlines())

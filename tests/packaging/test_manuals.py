@@ -1,13 +1,12 @@
 """Manual pages and completion come with every program, by every way of installing, and work."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "build/libses"
@@ -114,10 +113,10 @@ def test_bash_completes(installed: Path, words: tuple[str, ...], offered: set[st
     printf '%s\\n' "${COMPREPLY[@]}"
     """
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
+    done = ran(
         ["bash", "-c", script, "bash", share / "bash-completion/completions" / program, *words],
-        env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=600, check=True,
-    )  # fmt: skip
+        env={**os.environ, "PATH": path},
+    )
     assert set(done.stdout.split()) == offered, done.stderr
 
 
@@ -129,13 +128,9 @@ def test_after_an_option_with_a_value_files_are_completed(installed: Path, progr
 
 
 def test_manual_pages_are_understood_by_groff() -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "*/share/man/*"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    listed = ran(["git", "ls-files", "*/share/man/*"], cwd=ROOT).stdout.split()
     pages = [ROOT / name for name in listed]
     assert len(pages) == len(BY_CMAKE) + len(BY_PIP)
     for page in pages:
-        done = subprocess.run(
-            ["groff", "-man", "-ww", "-z", page], capture_output=True, text=True, timeout=600
-        )
+        done = ran(["groff", "-man", "-ww", "-z", page], code=None)
         assert (done.returncode, done.stderr) == (0, ""), page

@@ -1,25 +1,20 @@
 """What is installed on compute nodes: module files, the 32-bit library, units, the packages' files."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).parents[2]
 LMOD = Path("/usr/share/lmod/lmod/libexec/lmod")
 
 
 def run(*argv: str | Path, **environment: str) -> str:
-    done = subprocess.run(
-        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ran(argv, env={**os.environ, **environment})
     return done.stdout
 
 
@@ -51,11 +46,9 @@ def test_unloading_the_module_leaves_what_was_preloaded(configured: Path, before
     """
     there = {"LMOD": str(LMOD), "MODULEPATH": str(configured / "modulefiles")}
     # Nothing but echo, which is the shell's own, and Lmod run with the library named: it need not exist.
-    done = subprocess.run(
-        ["bash", "-c", script],
-        env={**os.environ, **there, **({"LD_PRELOAD": before} if before else {})},
-        capture_output=True, text=True, timeout=600, check=True,
-    )  # fmt: skip
+    done = ran(
+        ["bash", "-c", script], env={**os.environ, **there, **({"LD_PRELOAD": before} if before else {})}
+    )
     loaded, unloaded = done.stdout.split()
     assert loaded.endswith("/usr/$LIB/libses-wrapper.so")
     assert unloaded == (before or "unset")

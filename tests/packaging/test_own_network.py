@@ -1,7 +1,5 @@
 """`make compose-test` changes nothing of the network and the firewall of the machine it runs on."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -9,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
@@ -42,18 +41,12 @@ def machine(_root: None) -> Iterator[tuple[str, ...]]:
 def _state(machine: tuple[str, ...]) -> list[str]:
     """What there is of addresses, rules and forwarding there."""
     commands = (["ip", "link"], ["ip", "rule"], ["iptables", "-S"], ["cat", FORWARD])
-    return [
-        subprocess.run([*machine, *each], capture_output=True, text=True, check=True).stdout
-        for each in commands
-    ]
+    return [ran([*machine, *command]).stdout for command in commands]
 
 
 def _in_own_network(*command: str, machine: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     code = "import sys; from network_namespace import run_in_own_network as run; sys.exit(run(sys.argv[1:]))"
-    return subprocess.run(
-        [*machine, sys.executable, "-c", code, *command],
-        cwd=ROOT / "packaging", capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    return ran([*machine, sys.executable, "-c", code, *command], code=None, cwd=ROOT / "packaging")
 
 
 def _control_groups() -> set[str]:
@@ -87,8 +80,8 @@ def test_containers_find_the_control_groups_of_the_machine_there(tmp_path: Path)
         pytest.skip("there are no control groups here")
     done = _in_own_network("sh", "-c", f"ls -d /sys/fs/cgroup/*/ > {tmp_path}/groups; ls /sys/class/net")
     assert done.returncode == 0, done.stderr
-    found, after = {Path(part).name for part in (tmp_path / "groups").read_text().split()}, _control_groups()
-    assert before & after <= found <= before | after, "others may come and go"
+    groups, after = {Path(part).name for part in (tmp_path / "groups").read_text().split()}, _control_groups()
+    assert before & after <= groups <= before | after, "others may come and go"
     assert "tap0" in done.stdout, "and the network's own devices"
 
 
@@ -107,8 +100,6 @@ def test_the_whole_test_runs_there(tmp_path: Path) -> None:
         "compose_test.__file__ = __file__\n"
         "sys.exit(compose_test.main())\n"
     )
-    done = subprocess.run(
-        [sys.executable, starter], capture_output=True, text=True, timeout=600, cwd=tmp_path
-    )
+    done = ran([sys.executable, starter], code=None, cwd=tmp_path)
     assert "the Docker engine did not start" in done.stderr, done.stderr
     assert (tmp_path / "network").read_text().strip() != str(Path("/proc/self/ns/net").readlink())

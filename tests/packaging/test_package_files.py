@@ -1,7 +1,5 @@
 """Everything that is installed is in one package of each kind of distribution."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib
@@ -97,14 +95,14 @@ def holders(path: str, packages: Mapping[str, list[str]]) -> list[str]:
 
 
 def test_what_cmake_installs_is_in_one_debian_package(installed: set[str]) -> None:
-    found = {path: holders(path, debian()) for path in installed}
-    assert {path: names for path, names in found.items() if len(names) != 1} == {}
+    packages = {path: holders(path, debian()) for path in installed}
+    assert {path: names for path, names in packages.items() if len(names) != 1} == {}
 
 
 def test_what_cmake_installs_is_in_one_rpm_package(installed: set[str]) -> None:
     paths = {as_rpm_has_it(path) for path in installed if not path.startswith("usr/lib/i386")}
-    found = {path: holders(path, rpm()) for path in paths}
-    assert {path: names for path, names in found.items() if len(names) != 1} == {}
+    packages = {path: holders(path, rpm()) for path in paths}
+    assert {path: names for path, names in packages.items() if len(names) != 1} == {}
 
 
 def test_every_package_exists_in_both_kinds_with_a_description() -> None:

@@ -1,7 +1,5 @@
 """The Spack recipe against what it builds: names, options, libraries.  Spack itself is not run."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

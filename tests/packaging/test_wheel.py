@@ -1,13 +1,11 @@
 """The wheel of ``ses`` works in a fresh environment, with nothing else of a checkout."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -25,10 +23,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environment |= {"SES_LIBRARY": str(ROOT / "build/libses/libses.so.0"), "SES_SYNC_MS": "0"}
     parts = [str(part) for part in command]
-    done = subprocess.run(
-        parts, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, f"{parts}\n{done.stdout}{done.stderr}"
+    done = ran(parts, cwd=cwd, env=environment)
     return done.stdout
 
 
@@ -53,8 +48,7 @@ def test_the_command_starts_and_its_manual_page_is_there(fresh: Path) -> None:
 
 @pytest.mark.parametrize("name", ["experiment", "simulate"])
 def test_a_command_of_the_laboratory_says_in_a_line_what_to_install(fresh: Path, name: str) -> None:
-    done = subprocess.run([fresh / "bin/ses", name, "any", "--option", "1"], capture_output=True, text=True)
-    assert done.returncode == 1
+    done = ran([fresh / "bin/ses", name, "any", "--option", "1"], code=1)
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert f"ses {name} is not installed" in line

@@ -1,7 +1,5 @@
 """What the tests of ``ses place`` stand on: a way to run it with a ledger of its own."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

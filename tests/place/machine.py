@@ -3,8 +3,6 @@
 Each line on standard input is a command; ``job`` is answered by the process as a place names it.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs within ``ses_experiment.user_mode``: ``ses place`` between a disk and two NFS mounts."""
 
-from __future__ import annotations
-
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,17 +1,16 @@
 """Runs ``ses`` with a ledger of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ran import ran
 
 PROGRAM = Path(sys.executable).with_name("ses")
 
@@ -24,15 +23,9 @@ class Ses:
 
     def __call__(self, *args: object, code: int = 0, **env: str) -> str:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SES_", "SLURM_"))}
-        done = subprocess.run(
-            [PROGRAM, *map(str, args)],
-            env={**kept, "XDG_STATE_HOME": str(self.state), **env},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
+        done = ran(
+            [PROGRAM, *map(str, args)], code=code, env={**kept, "XDG_STATE_HOME": str(self.state), **env}
         )
-        assert done.returncode == code, done.stdout + done.stderr
         return done.stderr if code else done.stdout
 
     def json(self, *args: object, **env: str) -> Any:

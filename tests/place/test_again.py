@@ -1,7 +1,5 @@
 """What is written next goes elsewhere when a directory is full; earlier sizes say how much it will be."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

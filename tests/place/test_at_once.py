@@ -1,7 +1,5 @@
 """Callers at the same moment do not get the same idle directory."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``ses place`` gives a directory that fits, says why, and is led elsewhere by nobody."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
@@ -100,7 +98,7 @@ def test_a_hard_need_refuses_with_its_reason(ses: Ses, disks: Disks) -> None:
         (("--rate", "/else=3MB/s"), "none of the directories"),
     ],
 )
-def test_what_makes_no_sense_is_told_and_claims_nothing(
+def test_what_makes_no_sense_is_reported_and_claims_nothing(
     ses: Ses, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     assert told in ses("place", "--among", tmp_path, *arguments, code=2)

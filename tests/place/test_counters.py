@@ -1,7 +1,5 @@
 """How busy devices are, from texts as the kernel writes them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -104,15 +102,15 @@ def test_a_sample_that_is_kept_saves_the_wait(monkeypatch: pytest.MonkeyPatch) -
         return dict(counted)
 
     kept = {"8:0": Sample(at=98.0, busy_ms=0, queue_ms=1000, moved=1_000_000)}
-    found = measure(["8:0"], kept, look)["8:0"]
-    assert (found.use, found.queue, found.rate, found.own) == (0.25, 1.0, 3e6, 0.0)
+    measured = measure(["8:0"], kept, look)["8:0"]
+    assert (measured.use, measured.queue, measured.rate, measured.own) == (0.25, 1.0, 3e6, 0.0)
     now[0] = 100.05
-    assert measure(["8:0"], {"8:0": found}, look) == {"8:0": found}, "two at a moment share a sample"
+    assert measure(["8:0"], {"8:0": measured}, look) == {"8:0": measured}, "two at a moment share a sample"
     assert waited == []
     now[0] = 200.0
-    measure(["8:0"], {"8:0": found}, look)
+    measure(["8:0"], {"8:0": measured}, look)
     counted["8:0"] = Counters(1, 1, 1)
     now[0] = 101.0
-    measure(["8:0"], {"8:0": found}, look)
+    measure(["8:0"], {"8:0": measured}, look)
     assert len(waited) == 2, "one too old, and one of counters that began again"
     assert boot()

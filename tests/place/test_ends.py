@@ -1,7 +1,5 @@
 """A claim counts until it is released, its process or job has ended, or its lease is over."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

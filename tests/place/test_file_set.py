@@ -1,7 +1,5 @@
 """Files of a set of directories go where there is room, and are found again by their names."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random
@@ -45,12 +43,12 @@ def plain(tmp_path: Path) -> list[Path]:
 
 def below(*bases: Path) -> dict[str, list[Path]]:
     """Return where each file is, by its name in the set."""
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for base in bases:
         for path in base.rglob("*"):
             if path.is_file():
-                found.setdefault(str(path.relative_to(base)), []).append(path)
-    return found
+                files.setdefault(str(path.relative_to(base)), []).append(path)
+    return files
 
 
 def test_files_go_to_different_directories_and_are_found_by_name(disks: Disks) -> None:
@@ -299,8 +297,8 @@ def outcome(files: Any, call: str, arguments: tuple[str, ...], text: str) -> obj
                 if opened.writable():
                     opened.write(text)
                 return before, opened.tell()
-        found = getattr(files, call)(*arguments)
-        return sorted(found) if call == "entries" else None
+        result = getattr(files, call)(*arguments)
+        return sorted(result) if call == "entries" else None
     except OSError as error:
         return type(error)
 

@@ -4,8 +4,6 @@ File systems, fill and what is written are real (tmpfs, ``fallocate``).  The sam
 by their size, as where a site has fixed weights.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """A directory whose mount hangs is left out; the others are chosen from, and nobody waits for it."""
 
-from __future__ import annotations
-
 import gc
 import os
 import subprocess

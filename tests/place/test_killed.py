@@ -1,7 +1,5 @@
 """Anything is killed at any moment: no place is lost that lives, and none goes on that ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Callers and jobs are killed at random: a claim lives exactly as long as its job."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """The file of claims: what is not ours in it is refused, named and left as it is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3
@@ -120,7 +118,7 @@ def test_one_that_is_full_takes_claims_again_when_some_have_ended(
     assert len(placing.claims_on((), made)) == 3
 
 
-def test_one_that_others_write_for_long_is_told(
+def test_one_that_others_write_for_long_is_reported(
     made: Path, asking: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(ledgers, "_PATIENCE", 0.1)

@@ -1,7 +1,5 @@
 """Mounts of a real NFS server: what they give is seen, and one that hangs is left out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

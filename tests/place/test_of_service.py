@@ -1,7 +1,5 @@
 """Places that a service gives: real service, agent and command, from the choice to the end of the claim."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 from built import built
 from patience import wait_until
+from ran import ran
 from site_of_directories import NODE, PROGRAM, Site, kill
 
 
@@ -56,8 +55,8 @@ def test_a_place_is_made_listed_explained_and_released(site: Site) -> None:
 
 def test_claims_of_this_machine_are_explained_and_released_beside_it(site: Site, tmp_path: Path) -> None:
     given = site.ses("place", "--among", tmp_path, "--need", "write>=1MB/s", "--size", "1MB")
-    told = json.loads(site.ses("explain", given, "--json"))
-    assert (told["chosen"], told["asked"]) == (str(tmp_path), ["write>=1MB/s"])
+    answer = json.loads(site.ses("explain", given, "--json"))
+    assert (answer["chosen"], answer["asked"]) == (str(tmp_path), ["write>=1MB/s"])
     assert "chosen" in site.ses("explain", given)
     listed = json.loads(site.ses("places", "--json"))
     assert [claim["directory"] for claim in listed["claims"]] == [given]
@@ -158,14 +157,7 @@ def test_a_block_of_python_has_a_place_of_the_service(alone: Site) -> None:
         "    print(one.place_id)\n"
     )
     environment = alone.environment()
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    done = ran([sys.executable, "-c", program], env=environment)
     ended = alone.places("ended")[done.stdout.strip()]
     assert ended["streams"] == 2
     assert ended["written_bytes"] >= 100_000
@@ -215,7 +207,7 @@ def test_a_program_in_c_has_a_place_of_the_service(alone: Site, tmp_path: Path) 
         run.stdin.flush()
         assert run.stdout.readline() == "0\n"
     assert one not in alone.places()
-    told = subprocess.run([program, "nowhere"], env=environment, capture_output=True, text=True, check=True)
+    told = ran([program, "nowhere"], env=environment)
     assert told.stdout == "22\n"
 
 
@@ -236,10 +228,7 @@ def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) 
 
 def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:
     environment = {**os.environ, "SES_SERVICE_URL": "http://127.0.0.1:9", "XDG_STATE_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [PROGRAM, "place", "--on", "scratch"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 3
+    done = ran([PROGRAM, "place", "--on", "scratch"], code=3, env=environment)
     assert "ses place --among" in done.stderr
 
 

@@ -1,7 +1,5 @@
 """A program that chooses again and again looks once a second, and decides by the claims of the moment."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

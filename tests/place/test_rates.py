@@ -1,7 +1,5 @@
 """What directories give is learned from what was written under claims, and decides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whatever directories hold and others have claimed: no stated size is given where it does not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

@@ -1,7 +1,5 @@
 """A set of directories has a name: the user's settings come before those of the machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,8 +42,8 @@ def test_ses_place_and_its_interface_take_what_a_set_says(
         f'[s]\namong = ["{tmp_path}/one"]\nneed = ["write>=1MB/s!"]\n'
         f'rates = {{ "{tmp_path}/one" = "9GB/s" }}\nledger = "{tmp_path}/shared/places"\n'
     )
-    found = directory_set("s")
-    assert ses("place", *found.options()).strip() == str(tmp_path / "one")
+    described = directory_set("s")
+    assert ses("place", *described.options()).strip() == str(tmp_path / "one")
     assert (tmp_path / "shared/places").exists()
     (tmp_path / "shared/places").unlink()
     own = {"XDG_CONFIG_HOME": str(files[0].parents[1])}
@@ -53,13 +51,13 @@ def test_ses_place_and_its_interface_take_what_a_set_says(
     assert (tmp_path / "shared/places").exists()
     assert "it misses" in ses("place", "--on", "s", "--need", "write>=90GB/s!", code=1, **own)
     assert "not both" in ses("place", "--on", "s", tmp_path, code=2, **own)
-    with place(**found.arguments()) as chosen:
+    with place(**described.arguments()) as chosen:
         assert chosen.directory == str(tmp_path / "one")
 
 
 def test_a_name_that_no_file_has_is_one_of_the_services(files: tuple[Path, Path]) -> None:
-    found = directory_set("scratch")
-    assert (found.options(), found.arguments()) == (["--on", "scratch"], {"on": "scratch"})
+    described = directory_set("scratch")
+    assert (described.options(), described.arguments()) == (["--on", "scratch"], {"on": "scratch"})
 
 
 def test_the_service_is_asked_for_the_directories_of_its_sets(
@@ -77,8 +75,8 @@ def test_the_service_is_asked_for_the_directories_of_its_sets(
             return SimpleNamespace(elements=[SimpleNamespace(target=path) for path in ("/a", "/b")])
 
     monkeypatch.setattr("ses_client.client.ServiceClient", FakeClient)
-    found = with_directories(directory_set("scratch"))
-    assert (found.directories, found.arguments()) == (("/a", "/b"), {"on": "scratch"})
+    described = with_directories(directory_set("scratch"))
+    assert (described.directories, described.arguments()) == (("/a", "/b"), {"on": "scratch"})
     for name in ("home", "none"):
         with pytest.raises(NotFoundError, match="is no set of directories"):
             with_directories(directory_set(name))

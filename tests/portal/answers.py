@@ -1,10 +1,8 @@
 """What people read in an answer of the portal."""
 
-from __future__ import annotations
-
 from werkzeug.test import TestResponse
 
 
 def text_of(answer: TestResponse) -> str:
     """Return a page with every run of white space as one space."""
-    return " ".join(answer.get_data(as_text=True).split())
+    return " ".join(answer.text.split())

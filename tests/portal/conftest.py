@@ -1,7 +1,5 @@
 """A portal on an in-memory selection service, and people who use it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading
@@ -195,25 +193,34 @@ class Visitor:
 
     client: FlaskClient
 
-    def get(self, path: str, **options: object) -> TestResponse:
-        return self.client.get(path, **options)  # type: ignore[arg-type]
+    def get(self, path: str, code: int | None = None, **options: object) -> TestResponse:
+        answer = self.client.get(path, **options)  # type: ignore[arg-type]
+        assert code in (None, answer.status_code), answer.text
+        return answer
 
     def token(self, page: str = "/sign-in") -> str:
-        text = self.client.get(page).get_data(as_text=True)
-        found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', text)
-        assert found, f"{page} has no form with a CSRF token"
-        return found.group(1)
+        text = self.client.get(page).text
+        match = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', text)
+        assert match, f"{page} has no form with a CSRF token"
+        return match.group(1)
 
     def post(
-        self, path: str, data: dict[str, str], page: str | None = None, **options: object
+        self,
+        path: str,
+        data: dict[str, str],
+        page: str | None = None,
+        code: int | None = None,
+        **more: object,
     ) -> TestResponse:
         fields = {"csrf_token": self.token(page or path), **data}
-        return self.client.post(path, data=fields, **options)  # type: ignore[arg-type]
+        answer = self.client.post(path, data=fields, **more)
+        assert code in (None, answer.status_code), answer.text
+        return answer
 
     @staticmethod
     def seen(answer: TestResponse) -> str:
         """The page without the token of its forms, which differs from second to second."""
-        return re.sub(r'(name="csrf_token"[^>]*value=")[^"]+', r"\1", answer.get_data(as_text=True))
+        return re.sub(r'(name="csrf_token"[^>]*value=")[^"]+', r"\1", answer.text)
 
     def sign_in(self, name: str, password: str | None = None, **options: object) -> TestResponse:
         data = {"name": name, "password": PASSWORDS[name] if password is None else password}
@@ -249,12 +256,13 @@ class Window:
     page: Page
     complaints: list[str]
 
-    def sign_in(self, url: str, name: str, password: str) -> None:
+    def sign_in(self, url: str, name: str, password: str) -> Page:
         self.page.goto(f"{url}/sign-in")
         self.page.get_by_label("User name").fill(name)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in", exact=True).click()
         self.page.get_by_role("heading", level=1, name="Requirements").wait_for()
+        return self.page
 
 
 @pytest.fixture
@@ -303,5 +311,5 @@ def root(signed_in: Callable[[str], FlaskClient]) -> FlaskClient:
 @pytest.fixture
 def parts(app: Flask) -> Portal:
     """What the portal is made of."""
-    found: Portal = app.extensions["ses_webface"]
-    return found
+    portal: Portal = app.extensions["ses_webface"]
+    return portal

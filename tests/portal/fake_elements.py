@@ -4,8 +4,6 @@ Answers have the form of the real ones.  It does NOT check a change against shap
 how many files are open there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -56,43 +54,34 @@ class ElementsInMemory:
         self.ready = Readiness(ready=True, checks=(Check(name="decision", ok=True, detail="all defaults"),))
         super().__init__()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def element(self, element: str) -> Inventory:
-        """See ServiceClient."""
-        found = self._place(element)
+        place = self._place(element)
         self._called()
         return Inventory(
-            elements=(found,), generated_at=datetime.fromtimestamp(self._clock(), UTC).isoformat(), **SOURCES
+            elements=(place,), generated_at=datetime.fromtimestamp(self._clock(), UTC).isoformat(), **SOURCES
         )
 
     def nodes(self) -> HeardNodes:
-        """See ServiceClient."""
         self._called()
         return self.heard
 
     def node_classes(self) -> NodeClasses:
-        """See ServiceClient."""
         self._called()
         return self.classes
 
     def readiness(self) -> Readiness:
-        """See ServiceClient."""
         self._called()
         return self.ready
 
     def storage_systems(self) -> tuple[StorageSystem, ...]:
-        """See ServiceClient."""
         self._called()
-        found = {place.storage_system: place for place in self.places}
+        systems = {place.storage_system: place for place in self.places}
         return tuple(
             StorageSystem(name=name, backend=one.backend, mount_point=one.mount_point)
-            for name, one in found.items()
+            for name, one in systems.items()
         )
 
     def element_history(self, element: str, seconds: int, points: int) -> History:
-        """See ServiceClient."""
         self._called()
         if element not in self.past:
             raise UnavailableError(f"The past of {element} is not known: the monitor does not answer.")
@@ -107,21 +96,18 @@ class ElementsInMemory:
         )
 
     def drain(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
-        """See ServiceClient."""
         said = {
             "state": "draining", "state_reason": how.get("reason", ""), "state_until": how.get("until", ""),
         }  # fmt: skip
         return self._alter(element, said, f"drain {element}", how)
 
     def undrain(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
-        """See ServiceClient."""
         if self._place(element).state != "draining":
             raise ConflictError(f"{element} is not being drained.", 409)
         said = {"state": "active", "state_reason": "", "state_until": ""}
         return self._alter(element, said, f"undrain {element}", how)
 
     def set_element(self, element: str, facts: dict[str, Any]) -> dict[str, Any]:
-        """See ServiceClient."""
         said = {name: value or "" for name, value in facts.items() if name in _PROPERTIES}
         for name in ("read", "write"):
             if f"{name}_rate" in facts:
@@ -129,7 +115,6 @@ class ElementsInMemory:
         return self._alter(element, said, f"set {', '.join(sorted(said))} of {element}", facts)
 
     def add_element(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """See ServiceClient."""
         name = f"{facts['system']}/{facts['name']}"
         if any(place.id == name for place in self.places):
             raise ConflictError(f"There is an element {name} already.", 409)
@@ -150,7 +135,6 @@ class ElementsInMemory:
         return self._answer(made.id, [("qsm:target", "", made.target)], f"add element {name}", facts)
 
     def remove_element(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
-        """See ServiceClient."""
         place = self._place(element)
         if not how["dry_run"]:
             self.places.remove(place)

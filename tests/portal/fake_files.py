@@ -4,8 +4,6 @@ A file is a placement and, where ``got`` has it, what it received.  Sums are by 
 as in the real service; it does NOT give advice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,18 +24,13 @@ class FilesInMemory:
         self.jobs: dict[str, str] = {}
         super().__init__()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def file(self, placement_id: str) -> Received:
-        """See ServiceClient."""
         self._called()
         if placement_id not in self.got:
             raise NotFoundError(f"There is no file {placement_id}.")
         return self.got[placement_id]
 
     def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
-        """See ServiceClient."""
         self._called()
         found = self._find(wanted)
         if after and not (after.isascii() and after.isdecimal() and len(after) < 10):
@@ -47,17 +40,16 @@ class FilesInMemory:
         return FilePage(files=tuple(found[start:end]), next=str(end) if len(found) > end else None)
 
     def report(self, wanted: Mapping[str, object]) -> Report:
-        """See ServiceClient."""
         self._called()
-        found = [one for one in self._find(wanted) if one.ended_at is not None]
-        causes = {one.cause: 0 for one in found if one.cause}
-        for one in found:
+        ended = [one for one in self._find(wanted) if one.ended_at is not None]
+        causes = {one.cause: 0 for one in ended if one.cause}
+        for one in ended:
             if one.cause:
                 causes[one.cause] += 1
-        jobs, applications, elements = (_sums(found, name) for name in ("job", "application", "element"))
+        jobs, applications, elements = (_sums(ended, name) for name in ("job", "application", "element"))
         return Report(
             complete=True,
-            total=_sum("all", found),
+            total=_sum("all", ended),
             elements=elements,
             applications=applications,
             jobs=jobs,
@@ -67,7 +59,7 @@ class FilesInMemory:
     def _find(self, wanted: Mapping[str, Any]) -> list[File]:
         asked = [(name, value) for name in _EXACT if (value := wanted.get(name)) is not None]
         since, until = wanted.get("since") or 0.0, wanted.get("until") or 1e12
-        found = [
+        those = [
             one
             for one in map(self._row, self.records)
             if one.path is not None
@@ -75,7 +67,7 @@ class FilesInMemory:
             and (wanted.get("path") or "") in one.path
             and (one.ended_at is None or since <= one.ended_at < until)
         ]
-        return sorted(found, key=lambda one: -(one.ended_at or 1e12))
+        return sorted(those, key=lambda one: -(one.ended_at or 1e12))
 
     def _row(self, record: PlacementRecord) -> File:
         job = self.jobs.get(record.placement_id)
@@ -100,8 +92,8 @@ class FilesInMemory:
 
 def _sums(files: list[File], by: str) -> tuple[Sum, ...]:
     names = sorted({getattr(file, by) or "" for file in files})
-    found = [_sum(name, [file for file in files if (getattr(file, by) or "") == name]) for name in names]
-    return tuple(sorted(found, key=lambda one: (-one.shortfall * one.files, one.name)))
+    sums = [_sum(name, [file for file in files if (getattr(file, by) or "") == name]) for name in names]
+    return tuple(sorted(sums, key=lambda one: (-one.shortfall * one.files, one.name)))
 
 
 def _sum(name: str, files: list[File]) -> Sum:

@@ -1,7 +1,5 @@
 """The part of the selection service inside the process that sums elements up: one element at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
@@ -40,13 +38,9 @@ class GroupsInMemory:
     quota_list: tuple[Quota, ...] = ()
     quota_troubles: tuple[tuple[str, str], ...] = ()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def elements(
         self, chosen: Chosen | None = None, *, offset: int | None = None, limit: int | None = None
     ) -> Inventory:
-        """See ServiceClient."""
         self._called()
         first = offset or 0
         found = self._chosen(chosen or Chosen())[first : None if limit is None else first + limit]
@@ -55,25 +49,24 @@ class GroupsInMemory:
     def element_groups(
         self, chosen: Chosen, *, by: str | None, measure: str, offset: int = 0, limit: int = 400
     ) -> ElementGroups:
-        """See ServiceClient."""
         self._called()
-        found = self._chosen(chosen)
+        elements = self._chosen(chosen)
         choices = {
-            name: len({(one.storage_system, value(one)) for one in found})
+            name: len({(one.storage_system, value(one)) for one in elements})
             for name, value in BY.items()
-            if any(map(value, found))
+            if any(map(value, elements))
         }
         if by not in choices:
             fitting = {name: count for name, count in choices.items() if 1 < count <= limit}
             least = min(choices, key=choices.__getitem__, default="")
             by = max(fitting, key=fitting.__getitem__, default=least)
-        groups = _groups(found, by, measure) if by else []
+        groups = _groups(elements, by, measure) if by else []
         soon = sorted(
-            (one.full_in_days, one.id) for one in found if one.full_in_days and one.full_in_days <= 30
+            (one.full_in_days, one.id) for one in elements if one.full_in_days and one.full_in_days <= 30
         )
         return ElementGroups(
             systems=tuple(sorted({place.storage_system for place in self.places})),
-            elements=len(found),
+            elements=len(elements),
             choices=choices,
             by=by,
             groups=tuple(groups[offset : offset + limit]),
@@ -85,7 +78,6 @@ class GroupsInMemory:
         )
 
     def exporters(self, limit: int = 200) -> Exporters:
-        """See ServiceClient."""
         self._called()
         by: dict[str, list[Element]] = {}
         for place in self.places:
@@ -94,10 +86,10 @@ class GroupsInMemory:
         return Exporters(exporters=tuple(found[:limit]), total=len(found) + self.exporters_more, **SOURCES)
 
     def quotas(self, **wanted: Any) -> QuotaPage:
-        """See ServiceClient; knows no groups of a VO."""
+        """It knows no groups of a VO."""
         self._called()
         within = wanted.get("full_within_days")
-        found = [
+        rows = [
             one
             for one in self.quota_list
             if wanted.get("user") in (None, one.name)
@@ -108,19 +100,19 @@ class GroupsInMemory:
         errors = dict(self.quota_troubles)
         names = sorted({one.system for one in self.quota_list} | errors.keys())
         sources = [QuotaSource(system=name, error=errors.get(name, "")) for name in names]
-        page = tuple(found[first : first + wanted.get("limit", 50)])
-        return QuotaPage(quotas=page, total=len(found), sources=sources, problem="")
+        page = tuple(rows[first : first + wanted.get("limit", 50)])
+        return QuotaPage(quotas=page, total=len(rows), sources=sources, problem="")
 
     def _chosen(self, chosen: Chosen) -> list[Element]:
         wanted = {name: value for name, value in chosen.fields().items() if value is not None}
         system = wanted.pop("system", None)
-        found = [
+        those = [
             place
             for place in self.places
             if system in (None, place.storage_system)
             and all(BY[name](place) == value for name, value in wanted.items())
         ]
-        return sorted(found, key=lambda one: (one.storage_system, one.id))
+        return sorted(those, key=lambda one: (one.storage_system, one.id))
 
 
 def _gb(value: float | None) -> float | None:

@@ -4,8 +4,6 @@ Keeps each change of a requirement set with both states, and undoes one as the r
 further one, and not over what was changed since.  It does NOT know changes of the site.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from ses_client.errors import ConflictError, NotFoundError
@@ -33,11 +31,7 @@ class HistoryInMemory:
         self.extra_changes: list[tuple[Change, State]] = []
         self._made: list[tuple[Change, State]] = []
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def changes(self, *, before: int | None = None, subject: str | None = None) -> ChangePage:
-        """See ServiceClient."""
         self._called()
         wanted = (
             subject_of_set(*subject.split("/", 1))
@@ -54,7 +48,6 @@ class HistoryInMemory:
         )
 
     def change(self, number: int, *, after: str = "") -> ChangeStates:
-        """See ServiceClient."""
         self._called()
         states = tuple(state for change, state in self._all() if change.number == number)
         if not states:
@@ -62,7 +55,7 @@ class HistoryInMemory:
         return ChangeStates(number=number, states=tuple(state for state in states if state.subject > after))
 
     def undo(self, number: int, **_how: bool) -> ChangeMade:
-        """See ServiceClient; neither forces nor tries."""
+        """It neither forces nor tries."""
         (state,) = self.change(number).states
         later = [
             change.number for change, one in self._all() if one.subject == state.subject

@@ -1,7 +1,5 @@
 """The part of the selection service inside the process that keeps runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -24,17 +22,12 @@ class RunsInMemory:
         self.refuses: RefusedError | None = None
         super().__init__()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def runs(self) -> NearRuns:
-        """See ServiceClient."""
         self._called()
         mine = tuple(self.near_runs.get(self.person, ()))
         return NearRuns(user=self.person, runs=mine, servers=tuple(self.servers.get(self.person, ())))
 
     def run_counts(self) -> RunCounts:
-        """See ServiceClient."""
         self._called()
         return RunCounts(
             users=tuple(
@@ -44,7 +37,6 @@ class RunsInMemory:
         )
 
     def start_run(self, run: dict[str, Any]) -> NearRun:
-        """See ServiceClient."""
         self._called()
         if self.refuses is not None:
             raise self.refuses
@@ -55,7 +47,6 @@ class RunsInMemory:
         return made
 
     def stop_run(self, run_id: str) -> NearRun:
-        """See ServiceClient."""
         self._called()
         for known in self.near_runs.get(self.person, []):
             if known.run_id == run_id:

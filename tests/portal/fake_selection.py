@@ -5,8 +5,6 @@ it, with revisions, conflicts and levels as the real one has them.  It does NOT 
 real one: no ledger, no load model; an element's rate is the number it was made with.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -41,48 +39,22 @@ from ses_webface.quantities import to_canonical
 
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
 _SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
-KINDS = (
-    Kind(
-        kind="current-read-rate",
-        label="current read rate",
-        definition="What one more reader would get now.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="average-read-rate",
-        label="average read rate",
-        definition="The same over a long window.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="current-write-rate",
-        label="current write rate",
-        definition="What one more writer would get now.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="average-write-rate",
-        label="average write rate",
-        definition="The same over a long window.",
-        unit="MB/s",
-        units=[*dict(_RATE)],
-        sizes=dict(_RATE),
-    ),
-    Kind(
-        kind="free-capacity",
-        label="free capacity",
-        definition="What an element can still take in.",
-        unit="GB",
-        units=[*dict(_SPACE)],
-        sizes=dict(_SPACE),
-    ),
-)
+_MEANT = {
+    "current-read-rate": "What one more reader would get now.",
+    "average-read-rate": "The same over a long window.",
+    "current-write-rate": "What one more writer would get now.",
+    "average-write-rate": "The same over a long window.",
+    "free-capacity": "What an element can still take in.",
+}
+
+
+def _kind(name: str, definition: str) -> Kind:
+    unit, sizes = ("GB", dict(_SPACE)) if name == "free-capacity" else ("MB/s", dict(_RATE))
+    label = name.replace("-", " ")
+    return Kind(kind=name, label=label, definition=definition, unit=unit, units=[*sizes], sizes=sizes)
+
+
+KINDS = tuple(_kind(*kind) for kind in _MEANT.items())
 
 
 class InMemorySelectionService(
@@ -124,17 +96,14 @@ class InMemorySelectionService(
         super().__init__()
 
     def requirement_set(self, level: str, name: str) -> RequirementSet:
-        """See ServiceClient."""
         self._called()
         return self._sets.get((level, name), RequirementSet(level=level, name=name))
 
     def suggested_for_vo(self, vo: str) -> Suggestion:
-        """See ServiceClient."""
         stored = self.requirement_set("vo", vo)
         return Suggestion(vo=vo, members=2, files=0, suggested=self.suggested, stored=stored)
 
     def requirement_sets(self, user: str | None = None) -> RequirementSets:
-        """See ServiceClient."""
         self._called()
         vo = self.home_vo.get(user or "")
         return RequirementSets(
@@ -160,7 +129,6 @@ class InMemorySelectionService(
         profile: str | None = None,
         revision: int,
     ) -> RequirementSet:
-        """See ServiceClient."""
         with self._lock:
             current = self.requirement_set(level, name)
             if current.revision != revision:
@@ -179,7 +147,6 @@ class InMemorySelectionService(
             return saved
 
     def vocabulary(self) -> Vocabulary:
-        """See ServiceClient."""
         self._called()
         return self.words
 
@@ -189,7 +156,6 @@ class InMemorySelectionService(
         return self._acting.get("X-Acting-User", "nobody")
 
     def effective(self, subject: Subject) -> Effective:
-        """See ServiceClient."""
         self._called()
         return self._effective(subject, self._sets)
 
@@ -201,7 +167,7 @@ class InMemorySelectionService(
             "vo": vo,
             "site": "default",
         }
-        found: dict[str, Requirement] = {}
+        requirements: dict[str, Requirement] = {}
         passed: list[PassedOver] = []
         for level, name in names.items():
             stated = sets.get((level, name)) if name else None
@@ -215,20 +181,20 @@ class InMemorySelectionService(
                     passed.append(
                         PassedOver(**resolved, reason="not valid yet" if later else "not valid any more")
                     )
-                elif found.setdefault(one.kind, resolved) is not resolved:
-                    by = found[one.kind]
+                elif requirements.setdefault(one.kind, resolved) is not resolved:
+                    by = requirements[one.kind]
                     passed.append(
                         PassedOver(
                             **resolved, reason=f"hidden by the requirement of {by.level} {by.level_name}"
                         )
                     )
-        counting = tuple(found[kind.kind] for kind in self.words.kinds if kind.kind in found)
+        counting = tuple(requirements[kind.kind] for kind in self.words.kinds if kind.kind in requirements)
         return Effective(subject=subject.but(vo=vo), requirements=counting, passed_over=tuple(passed))
 
     def select(
         self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
     ) -> Selection:
-        """See ServiceClient; understands a draft."""
+        """It understands a draft."""
         self._called()
         sets, draft = self._sets, more.get("draft")
         if draft:
@@ -282,7 +248,6 @@ class InMemorySelectionService(
         )
 
     def placements(self, **wanted: str | int | None) -> tuple[PlacementRecord, ...]:
-        """See ServiceClient."""
         self._called()
         found = [
             record.but(candidates=(), refused=())
@@ -293,7 +258,6 @@ class InMemorySelectionService(
         return tuple(found[: wanted.get("limit")])
 
     def placement(self, placement_id: str) -> PlacementRecord:
-        """See ServiceClient."""
         self._called()
         for record in self.records:
             if record.placement_id == placement_id:
@@ -305,12 +269,10 @@ class InMemorySelectionService(
         self.acted_for.append(self.person)
 
     def send_accounts(self, homes: Mapping[str, str]) -> None:
-        """See ServiceClient."""
         self.check()
         self.told.append(dict(homes))
 
     def check(self) -> None:
-        """See ServiceClient."""
         if self.down is not None:
             raise UnreachableError(self.down)
 

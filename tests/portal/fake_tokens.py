@@ -1,7 +1,5 @@
 """The part of the selection service inside the process that keeps personal tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ses_client.errors import ConflictError, NotFoundError
@@ -20,16 +18,11 @@ class TokensInMemory:
         self.kept: dict[str, dict[str, PersonalToken]] = {}
         super().__init__()
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def tokens(self) -> PersonalTokens:
-        """See ServiceClient."""
         self._called()
         return PersonalTokens(user=self.person, shown=None, tokens=tuple(self._mine().values()))
 
     def make_token(self, name: str, scope: str, days: int) -> MadeToken:
-        """See ServiceClient."""
         self._called()
         if name in self._mine():
             raise ConflictError(f"You have a token named {name!r}.", 409)
@@ -39,14 +32,12 @@ class TokensInMemory:
         return MadeToken(**made, token=f"ses_secret-of-{self.person}-{name}")
 
     def revoke_token(self, name: str) -> PersonalTokens:
-        """See ServiceClient."""
         self._called()
         if self._mine().pop(name, None) is None:
             raise NotFoundError(f"You have no token named {name!r}.")
         return self.tokens()
 
     def revoke_tokens(self) -> PersonalTokens:
-        """See ServiceClient."""
         self._called()
         self.kept.pop(self.person, None)
         return self.tokens()

@@ -1,7 +1,5 @@
 """The sentences part of the selection service inside the process: the service's own rules, without HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ses_client.errors import RefusedError
@@ -19,24 +17,20 @@ WORKLOADS = tuple(
 class WorkloadsInMemory:
     """Understands the sentences of the vocabulary; bounds are in the units of their kinds."""
 
-    def _called(self) -> None:
-        raise NotImplementedError
-
     def expand(self, sentence: str, values: Mapping[str, str]) -> Expansion:
-        """See ServiceClient."""
         self._called()
         try:
-            found = expand(vocabulary().workloads.values(), sentence, values)
+            meant = expand(vocabulary().workloads.values(), sentence, values)
         except WorkloadError as error:
             at = f"json.values.{error.parameter}" if error.parameter in values else "json.sentence"
             raise RefusedError(f"The request cannot be right in {at}.", 422, ((at, str(error)),)) from None
-        parameters = found.workload.parameters.values()
+        parameters = meant.workload.parameters.values()
         return Expansion(
-            workload=found.workload.name,
-            definition=found.workload.definition,
+            workload=meant.workload.name,
+            definition=meant.workload.definition,
             parameters=tuple(
                 Parameter(
-                    name=parameter.name, definition=parameter.definition, value=found.values[parameter.name]
+                    name=parameter.name, definition=parameter.definition, value=meant.values[parameter.name]
                 )
                 for parameter in parameters
             ),
@@ -45,6 +39,6 @@ class WorkloadsInMemory:
                     requirement=required(one.kind.value, one.bound / one.kind.size, one.kind.unit),
                     arithmetic=one.arithmetic,
                 )
-                for one in found.derived
+                for one in meant.derived
             ),
         )

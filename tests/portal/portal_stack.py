@@ -1,7 +1,5 @@
 """A real ses-service with its embedded knowledge base, a real ses-webface, and a monitor of idle branches."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -12,15 +10,16 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from http_server import Asked, HttpServer
 from patience import wait_for_answer, wait_until
 from ports import free_port
+from ran import ran
 from ses.demo.processes import answers
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
@@ -83,46 +82,29 @@ def _idle_monitor() -> Iterator[IdleMonitor]:
     stopped = threading.Event()
     monitor = IdleMonitor()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            query = parse_qs(urlsplit(self.path).query)
-            if urlsplit(self.path).path == "/v1/history":
-                return self._answer(_past(query))
-            if "after" in query:
-                stopped.wait(min(1.0, float(query.get("wait", ["1"])[0])))
-            monitor.given += 1
-            now = time.time()
-            idle = {"current": 0.0, "average": 0.0}
-            rows = [
-                {"element": f"union/b{number}", "source": "node_exporter", "target": "http://127.0.0.1/metrics",
-                 "state": "ok", "sampled_at": now, "age_seconds": 0.0, "read_bytes_per_second": idle,
-                 "write_bytes_per_second": idle, "queue_depth": 0.0, "free_bytes": 250e6, "size_bytes": 300e6,
-                 "read_only": False, "detail": ""}
-                for number in range(1, 9)
-            ]  # fmt: skip
-            return self._answer({"sequence": int(now * 10), "observations": rows})
+    def answer(asked: Asked) -> None:
+        query = parse_qs(urlsplit(asked.path).query)
+        if urlsplit(asked.path).path == "/v1/history":
+            return asked.say(200, _past(query), Content_Type="application/json")
+        if "after" in query:
+            stopped.wait(min(1.0, float(query.get("wait", ["1"])[0])))
+        monitor.given += 1
+        now = time.time()
+        idle = {"current": 0.0, "average": 0.0}
+        rows = [
+            {"element": f"union/b{number}", "source": "node_exporter", "target": "http://127.0.0.1/metrics",
+             "state": "ok", "sampled_at": now, "age_seconds": 0.0, "read_bytes_per_second": idle,
+             "write_bytes_per_second": idle, "queue_depth": 0.0, "free_bytes": 250e6, "size_bytes": 300e6,
+             "read_only": False, "detail": ""}
+            for number in range(1, 9)
+        ]  # fmt: skip
+        whole = {"sequence": int(now * 10), "observations": rows}
+        return asked.say(200, whole, Content_Type="application/json")
 
-        def _answer(self, body: object) -> None:
-            payload = json.dumps(body).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, *_arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        monitor.url = f"http://127.0.0.1:{server.server_port}"
+    with closing(HttpServer(answer)) as server:
+        monitor.url = server.url
         yield monitor
-    finally:
         stopped.set()
-        server.shutdown()
-        server.server_close()
 
 
 @dataclass
@@ -237,10 +219,9 @@ def running_stack(
     state = base / "portal"
     portal_command = [sys.executable, "-c", "from ses_webface.cli import main; main()"]
     for name, is_admin in accounts.items():
-        subprocess.run(
+        ran(
             [*portal_command, "account", "add", name, "--password-stdin", "--state-dir", str(state),
-             *(["--admin"] if is_admin else [])],
-            input=PASSWORD + "\n", text=True, check=True, capture_output=True,
+             *(["--admin"] if is_admin else [])], input=PASSWORD + "\n",
         )  # fmt: skip
     service_port, portal_port = free_port(), free_port()
     service, portal = f"http://127.0.0.1:{service_port}", f"http://127.0.0.1:{portal_port}"

@@ -1,18 +1,16 @@
 """The service hears which VO the accounts are of, so that programs are placed by what the portal shows."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
 from fake_selection import InMemorySelectionService
+from http_server import Asked, HttpServer
 from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
 from ses_client.errors import UnavailableError
@@ -47,13 +45,13 @@ def revocations(database: Database, site: InMemorySelectionService, clock: Any) 
 
 @pytest.fixture
 def accounts(database: Database, clock: Any, hasher: Any) -> AccountService:
-    found = AccountService(database, clock, hasher)
-    found.add("alice", PASSWORD, vo="materials")
-    found.add("bob", PASSWORD)
-    return found
+    account_service = AccountService(database, clock, hasher)
+    account_service.add("alice", PASSWORD, vo="materials")
+    account_service.add("bob", PASSWORD)
+    return account_service
 
 
-def test_what_changed_is_told_at_once_and_all_again_after_a_while(
+def test_what_changed_is_reported_at_once_and_all_again_after_a_while(
     accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
     ticks = Ticks()
@@ -72,7 +70,7 @@ def test_what_changed_is_told_at_once_and_all_again_after_a_while(
     assert site.told[3:] == [{"carol": "physics"}]
 
 
-def test_a_service_that_was_away_is_told_later(
+def test_a_service_that_was_away_hears_it_later(
     accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
     sync = AccountSync(accounts, site, revocations)
@@ -120,38 +118,25 @@ class Heard:
         self.statuses: list[int] = []
         self.bodies: list[Any] = []
         self.told = threading.Event()
-        heard = self
+        self.server = HttpServer(self._hear)
+        self.url = self.server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_PUT(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                answer = heard.client.put(self.path, data=body, content_type="application/json")
-                heard.statuses.append(answer.status_code)
-                heard.bodies.append(json.loads(body))
-                self.send_response(answer.status_code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(answer.data)))
-                self.end_headers()
-                self.wfile.write(answer.data)
-                heard.told.set()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+    def _hear(self, asked: Asked) -> None:
+        answer = self.client.put(asked.path, data=asked.sent, content_type="application/json")
+        self.statuses.append(answer.status_code)
+        self.bodies.append(json.loads(asked.sent))
+        asked.say(answer.status_code, answer.data, Content_Type="application/json")
+        self.told.set()
 
 
 @pytest.fixture
 def heard() -> Iterator[Heard]:
     found = Heard()
     yield found
-    found.server.shutdown()
-    found.server.server_close()
+    found.server.close()
 
 
-def test_the_service_takes_what_is_told(
+def test_the_service_takes_what_is_reported(
     accounts: AccountService, heard: Heard, revocations: RevocationService
 ) -> None:
     client = ServiceClient(ServiceAddress(heard.url))

@@ -1,7 +1,5 @@
 """Signing in: no hints for guessers, no way out of the portal, sessions that end."""
 
-from __future__ import annotations
-
 import pytest
 from flask import Flask
 from ses_webface.accounts.services import AccountError
@@ -67,10 +65,9 @@ def test_signing_in_never_leads_away_from_the_portal(visitor, wanted: str) -> No
 
 
 def test_signing_in_leads_back_to_the_page_asked_for(visitor) -> None:
-    asked = visitor.get("/files?element=union/b1")
-    assert asked.status_code == 303
+    asked = visitor.get("/files?element=union/b1", code=303)
     page = visitor.get(asked.headers["Location"])
-    assert 'value="/files?element=union/b1"' in page.get_data(as_text=True)
+    assert 'value="/files?element=union/b1"' in page.text
     done = visitor.post(
         "/sign-in", {"name": "alice", "password": "correct horse battery", "next": "/files?element=union/b1"}
     )
@@ -124,9 +121,8 @@ def test_a_changed_password_ends_other_sessions(app, signed_in) -> None:
     ],
 )
 def test_a_password_is_not_changed_by_mistake(alice, visitor, fields: dict[str, str], says: str) -> None:
-    answer = alice.post("/account", fields, page="/account")
-    assert answer.status_code == 422
-    assert says in answer.get_data(as_text=True)
+    answer = alice.post("/account", fields, page="/account", code=422)
+    assert says in answer.text
     assert visitor.sign_in("alice").status_code == 303
 
 

@@ -1,7 +1,5 @@
 """A portal below a path of somebody else's host: every link, form and redirect stays below it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -59,10 +57,10 @@ def test_every_address_of_every_page_lies_below_the_prefix(behind: Any) -> None:
         path = ahead.pop()
         answer = behind.get(path)
         assert answer.status_code in (200, 302, 303, 405), (path, answer.status_code)
-        found = [answer.location] if answer.location else []
+        addresses = [answer.location] if answer.location else []
         if answer.mimetype == "text/html":
-            found += LINKS.findall(answer.get_data(as_text=True))
-        for address in found:
+            addresses += LINKS.findall(answer.text)
+        for address in addresses:
             assert address.startswith(f"{PREFIX}/"), (path, address)
             kind = re.sub(r"\?.*|#.*|[^/]*:[^/]*", "", address.replace("&amp;", "&"))
             if kind not in seen and "sign-out" not in kind and len(seen) < 40:
@@ -82,7 +80,7 @@ def test_cookies_and_ways_back_lie_below_the_prefix(behind: Any) -> None:
     assert all(f"Path={PREFIX}/" in cooky and "Secure" in cooky for cooky in cookies), cookies
     assert behind.get(answer.location).status_code == 200
     where = behind.get(f"{PREFIX}/where")
-    assert where.get_data(as_text=True) == f"https://hpc.example.org{PREFIX}/sign-in/oidc/back"
+    assert where.text == f"https://hpc.example.org{PREFIX}/sign-in/oidc/back"
 
 
 def test_without_a_proxy_nobody_says_where_the_portal_lies(app: Flask) -> None:

@@ -1,7 +1,5 @@
 """Contrast of the portal's colours in both schemes (WCAG 2.2: 4.5 for text, 3 for edges of fields)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -22,9 +20,9 @@ EDGES = [("line-strong", "surface"), ("accent", "page"), ("accent", "surface"), 
 
 def _colours(scheme: str) -> dict[str, str]:
     light, dark = SHEET.split("@media screen and (prefers-color-scheme: dark)")[:2]
-    found = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{3,6});", light if scheme == "light" else dark))
-    assert found
-    return found
+    colours = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{3,6});", light if scheme == "light" else dark))
+    assert colours
+    return colours
 
 
 def _luminance(colour: str) -> float:

@@ -1,10 +1,5 @@
 """The portal's database: from empty to today's tables, on SQLite and on a real PostgreSQL."""
 
-from __future__ import annotations
-
-import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,48 +7,14 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from postgresql_server import postgresql
 from ses_webface.accounts import models
 from ses_webface.accounts.services import AccountService
 from ses_webface.database import Base, Database
 from ses_webface.errors import StartError
 from sqlalchemy import text
 
-
-def _postgres() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
-@pytest.fixture(scope="module")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server of our own on a socket; gives the URL of an empty database."""
-    programs = _postgres()
-    if programs is None:
-        pytest.skip("Debian's postgresql is not installed")
-    # Not under pytest's own directory: that one is closed to the user the server must run as.
-    base = Path(subprocess.check_output(["mktemp", "-d", "/tmp/portal-pg-XXXXXX"], text=True).strip())
-    before: list[str] = []
-    if os.geteuid() == 0:
-        if shutil.which("setpriv") is None:
-            pytest.skip("PostgreSQL does not run as root and setpriv is missing")
-        shutil.chown(base, "nobody")
-        before = ["setpriv", "--reuid=nobody", "--clear-groups", "--"]
-    try:
-        subprocess.run(
-            [*before, programs / "initdb", "-D", base / "data", "-A", "trust", "-U", "portal", "--no-sync"],
-            check=True, capture_output=True, cwd=base,
-        )  # fmt: skip
-        options = f"-k {base} -c listen_addresses='' -c fsync=off"
-        control = [*before, programs / "pg_ctl", "-D", base / "data", "-w", "-t", "60"]
-        subprocess.run(
-            [*control, "-o", options, "-l", base / "log", "start"], check=True, capture_output=True, cwd=base
-        )
-        try:
-            yield f"postgresql://portal@/postgres?host={base}"
-        finally:
-            subprocess.run([*control, "-m", "immediate", "stop"], check=True, capture_output=True, cwd=base)
-    finally:
-        shutil.rmtree(base)
+__all__ = ["postgresql"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -61,13 +22,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'portal.sqlite3'}"
         return
-    address = request.getfixturevalue("postgresql")
-    yield address
-    database = Database(address)
-    with database.engine.begin() as connection:
-        connection.execute(text("drop schema public cascade"))
-        connection.execute(text("create schema public"))
-    database.close()
+    server = request.getfixturevalue("postgresql")
+    yield server.url.replace("postgresql+psycopg:", "postgresql:")
+    server.sql("drop schema public cascade", "create schema public")
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(url: str) -> None:

@@ -1,7 +1,5 @@
 """Files: the list and its filters, sums, downloads, and the explanation of one."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -71,14 +69,13 @@ def paths(text: str) -> list[str]:
     ],
 )
 def test_files_can_be_narrowed(alice, full, query: str, expected: str) -> None:
-    assert paths(alice.get(f"/files?{query}").get_data(as_text=True)) == list(expected)
+    assert paths(alice.get(f"/files?{query}").text) == list(expected)
 
 
 def test_times_of_filters_are_those_of_the_readers_clock(alice, full) -> None:
     alice.client.set_cookie("ses_webface_zone", "Europe/Warsaw")
     assert paths(alice.get("/files?since=2027-01-15T08:43:27").text) == ["3", "5", "4"]
-    wrong = alice.get("/files?since=tomorrow")
-    assert wrong.status_code == 422
+    wrong = alice.get("/files?since=tomorrow", code=422)
     assert "Ended from: Write a date and a time" in wrong.text
     assert 'value="tomorrow"' in wrong.text
     assert alice.get("/files/download.csv?since=tomorrow").status_code == 400
@@ -91,7 +88,7 @@ def test_a_list_goes_on_where_its_page_ends_with_the_same_filters(
     site.records = [make_placement(number, "alice") for number in range(1, 6)]
     seen, address = [], "/files?element=union/b1"
     while address:
-        text = alice.get(address).get_data(as_text=True)
+        text = alice.get(address).text
         seen += paths(text)
         further = re.search(r'href="([^"]+)" rel="next"', text)
         address = further and further[1].replace("&amp;", "&")
@@ -133,14 +130,13 @@ def test_no_name_of_a_file_is_a_formula_of_a_spreadsheet(alice, site, make_place
 def test_a_download_that_cannot_be_begun_says_so(alice, site) -> None:
     assert " download>" not in alice.get("/files").text, "a browser would only say that it failed"
     site.down = "The selection service cannot be reached."
-    answer = alice.get("/files/download.csv")
-    assert answer.status_code == 503
+    answer = alice.get("/files/download.csv", code=503)
     assert site.down in answer.text
     assert "attachment" not in answer.headers.get("Content-Disposition", "")
 
 
 def test_sums_by_application_and_job_lead_to_their_files(alice, full) -> None:
-    text = alice.get("/files/summary").get_data(as_text=True)
+    text = alice.get("/files/summary").text
     assert "<b>50%</b> of the 2 files that can be judged" in text
     assert "Others came: 1 file<" in text
     jobs = text.partition("By job, worst first")[2].partition("By element")[0]
@@ -168,8 +164,7 @@ def test_managers_see_files_of_their_vo_and_edit_what_it_requires(
     assert mia.get("/files/0000000000000005").status_code == 200
     assert mia.get("/files/0000000000000006").status_code == 404
     assert mia.get("/requirements/vo/materials").text.count("Save") > 0
-    saved = mia.post("/requirements/vo/materials", {"revision": "0", "kind_free_capacity-bound": "3"})
-    assert saved.status_code == 303
+    mia.post("/requirements/vo/materials", {"revision": "0", "kind_free_capacity-bound": "3"}, code=303)
     assert mia.get("/requirements/vo/biology").status_code == 403
 
 
@@ -192,14 +187,13 @@ def test_a_filter_the_service_refuses_is_explained(alice, site, monkeypatch) -> 
         raise RefusedError("The request cannot be right.", 422, (("query.element", "too short"),))
 
     monkeypatch.setattr(site, "files", refuse)
-    answer = alice.get("/files?element=b1")
-    assert answer.status_code == 422
+    answer = alice.get("/files?element=b1", code=422)
     assert "These filters cannot be used: The request cannot be right.; too short" in answer.text
     assert 'value="b1"' in answer.text
 
 
 def test_an_explanation_says_what_was_asked_expected_and_refused(alice) -> None:
-    text = alice.get("/files/0000000000000001").get_data(as_text=True)
+    text = alice.get("/files/0000000000000001").text
     for words in (
         "union/b1 was expected to give 40\u00a0MB/s of the 50\u00a0MB/s asked for (current write rate).",
         "VO materials",
@@ -235,7 +229,7 @@ def test_a_choice_that_did_not_rank_first_is_not_called_the_best(alice, site, ma
         for rank, name in ((1, "union/b2"), (2, "union/b1"))
     )
     site.records.append(make_placement(5, "alice", candidates=ranked, distance=0.0))
-    text = alice.get("/files/0000000000000005").get_data(as_text=True)
+    text = alice.get("/files/0000000000000005").text
     assert "It ranked 2 of 2" in text
     assert "ranked first" not in text
 
@@ -243,16 +237,16 @@ def test_a_choice_that_did_not_rank_first_is_not_called_the_best(alice, site, ma
 def test_paths_are_text_and_never_markup(alice, site, make_placement) -> None:
     site.records.append(make_placement(4, "alice", path="/union/<img src=x onerror=alert(1)>"))
     for page in ("/files", "/files/0000000000000004"):
-        text = alice.get(page).get_data(as_text=True)
+        text = alice.get(page).text
         assert "<img src=x" not in text
         assert "&lt;img src=x" in text
 
 
 def test_a_person_goes_from_a_missed_requirement_to_its_cause(alice, site, make_received) -> None:
     site.got = {"0000000000000001": make_received(site.records[0])}
-    overview = alice.get("/files").get_data(as_text=True)
+    overview = alice.get("/files").text
     assert '<span class="verdict bad">missed</span> <span class="muted small">others came</span>' in overview
-    page = alice.get("/files/0000000000000001").get_data(as_text=True)
+    page = alice.get("/files/0000000000000001").text
     for said in (
         "What it got",
         "Others came: from 1 to 9 streams.",
@@ -263,7 +257,7 @@ def test_a_person_goes_from_a_missed_requirement_to_its_cause(alice, site, make_
         assert said in page
     assert page.count("<polyline") == 2
     site.got = {}
-    assert "What it got" not in alice.get("/files/0000000000000001").get_data(as_text=True)
+    assert "What it got" not in alice.get("/files/0000000000000001").text
 
 
 def test_pictures_are_drawn_from_what_is_known_only(make_placement, make_received) -> None:

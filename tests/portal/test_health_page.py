@@ -1,7 +1,5 @@
 """The health page: what is well, what is broken, who is silent, and that a gap is never shown as health."""
 
-from __future__ import annotations
-
 import re
 
 from answers import text_of
@@ -10,9 +8,9 @@ from ses_client.messages.nodes import HeardNode, HeardNodes, NodeClass, NodeClas
 
 
 def row_of(page: str, name: str) -> str:
-    found = re.search(rf'<th scope="row"[^>]*>{re.escape(name)}</th>(.*?)</tr>', page)
-    assert found, name
-    return found[1]
+    match = re.search(rf'<th scope="row"[^>]*>{re.escape(name)}</th>(.*?)</tr>', page)
+    assert match, name
+    return match[1]
 
 
 def test_each_part_says_whether_it_is_well_its_age_and_version(root, site) -> None:
@@ -98,4 +96,4 @@ def test_while_the_service_is_away_nothing_is_said_to_be_well(root, site) -> Non
 
 def test_it_is_for_administrators(alice) -> None:
     assert alice.get("/health").status_code == 403
-    assert 'href="/health"' not in alice.get("/requirements").get_data(as_text=True)
+    assert 'href="/health"' not in alice.get("/requirements").text

@@ -1,7 +1,5 @@
 """The help page: its words are those of the documentation, its commands exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pages in headless Chromium: by keyboard, without script, small, and while things fail."""
 
-from __future__ import annotations
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -88,8 +86,8 @@ def test_every_page_is_sound_for_those_who_do_not_see_it(full_site, served, open
         )
         wanted = {part for words in described if words for part in words.split()}
         assert wanted <= set(ids), path
-        found = Axe().run(page)
-        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        report = Axe().run(page)
+        assert report.violations_count == 0, f"{path}: {report.generate_report()}"
     assert len(titles) == len(PAGES), "every page needs a title of its own"
     window.complaints[:] = [complaint for complaint in window.complaints if "404" not in complaint]
 
@@ -101,8 +99,8 @@ def test_pages_of_administrators_are_sound_and_not_cut_off(full_site, served, op
     for path in OF_ADMINISTRATORS:
         page.goto(served + path)
         assert page.evaluate(UNNAMED) == [], path
-        found = Axe().run(page)
-        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        report = Axe().run(page)
+        assert report.violations_count == 0, f"{path}: {report.generate_report()}"
         for width in (1360, 390, 320):
             page.set_viewport_size({"width": width, "height": 800})
             beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
@@ -118,22 +116,20 @@ def test_ten_thousand_elements_stay_readable(full_site, served, open_window, mak
         )
         for number in range(10_000)
     ]  # fmt: skip
-    window = open_window(viewport={"width": 390, "height": 800})
-    page = window.page
-    window.sign_in(served, "alice", PASSWORD)
+    page = open_window(viewport={"width": 390, "height": 800}).sign_in(served, "alice", PASSWORD)
     page.goto(f"{served}/storage")
     expect(page.locator(".tile")).to_have_count(250)
     expect(page.get_by_role("region", name="Groups, table").get_by_role("row")).to_have_count(251)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
     page.get_by_role("link", name="by tier").click()
     expect(page.locator(".tile")).to_have_count(2)
     page.get_by_role("link", name="flash", exact=True).click()
     expect(page.locator(".tile")).to_have_count(50)
     page.get_by_role("link", name="oss007", exact=True).click()
     expect(page.locator(".tile")).to_have_count(40)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
     page.get_by_role("link", name="server oss007").click()
     expect(page.locator(".tile")).to_have_count(50)
 
@@ -214,9 +210,7 @@ def test_the_keyboard_is_enough(full_site, served, open_window) -> None:
 
 
 def test_everything_works_without_script(full_site, served, open_window) -> None:
-    window = open_window(java_script_enabled=False)
-    page = window.page
-    window.sign_in(served, "alice", PASSWORD)
+    page = open_window(java_script_enabled=False).sign_in(served, "alice", PASSWORD)
     page.get_by_label("For one application").fill("tar")
     page.get_by_role("button", name="Add").click()
     page.get_by_label("At least").nth(0).fill("95")
@@ -237,9 +231,7 @@ def test_everything_works_without_script(full_site, served, open_window) -> None
 
 
 def test_the_ranking_follows_typing_once_it_rests(full_site, served, open_window) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(served, "alice", PASSWORD)
+    page = open_window().sign_in(served, "alice", PASSWORD)
     page.clock.install(time=0)
     page.goto(f"{served}/requirements/application/alice:dd")
     page.clock.pause_at(3600)  # the keys follow each other at once, however busy the machine
@@ -280,9 +272,7 @@ def test_a_failing_service_keeps_what_is_typed_and_recovers(full_site, served, o
 
 
 def test_the_map_keeps_itself_fresh_until_told_not_to(full_site, served, open_window, make_element) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(served, "alice", PASSWORD)
+    page = open_window().sign_in(served, "alice", PASSWORD)
     page.clock.install()
     page.goto(f"{served}/storage")
     expect(page.locator(".tile .number").first).to_have_text("40\u00a0MB/s")

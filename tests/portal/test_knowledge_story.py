@@ -1,7 +1,5 @@
 """The portal on a real service whose vocabulary and site were extended by data, some of it hostile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -48,9 +46,7 @@ def _save(page: Page) -> None:
 
 def test_a_kind_added_by_data_is_edited_like_any_other(stack: Stack, open_window) -> None:
     """Latency: label, help, units and direction come from a Turtle file, its value goes to the service."""
-    window = open_window(timezone_id="Europe/Warsaw")
-    page = window.page
-    window.sign_in(stack.portal, "nobody", PASSWORD)
+    page = open_window(timezone_id="Europe/Warsaw").sign_in(stack.portal, "nobody", PASSWORD)
     page.goto(f"{stack.portal}/requirements/application/nobody:dd")
     row = page.get_by_role("group", name="Latency at most")
     expect(row).to_contain_text("How long a small read may take.")
@@ -75,9 +71,7 @@ def test_a_kind_added_by_data_is_edited_like_any_other(stack: Stack, open_window
 
 
 def test_a_profile_unfolds_as_it_is_chosen(stack: Stack, open_window) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(stack.portal, "nobody", PASSWORD)
+    page = open_window().sign_in(stack.portal, "nobody", PASSWORD)
     page.goto(f"{stack.portal}/requirements/application/nobody:unfold")
     page.get_by_label("What the programs do").select_option("checkpoint")
     expect(page.locator("#profile-expanded")).to_contain_text("Current write rate ≥ 200\u00a0MB/s")
@@ -146,9 +140,9 @@ def test_two_administrators_at_once_lose_nothing(stack: Stack, open_window) -> N
 
 
 def test_everything_works_without_script(stack: Stack, open_window) -> None:
-    window = open_window(java_script_enabled=False, viewport={"width": 400, "height": 800})
-    page = window.page
-    window.sign_in(stack.portal, "nobody", PASSWORD)
+    page = open_window(java_script_enabled=False, viewport={"width": 400, "height": 800}).sign_in(
+        stack.portal, "nobody", PASSWORD
+    )
     page.goto(f"{stack.portal}/requirements/application/nobody:tar")
     page.get_by_label("What the programs do").select_option("archive")
     row = page.get_by_role("group", name="Current write rate")

@@ -1,7 +1,5 @@
 """Pages of large sites stay short: the worst and one's own are shown, and the rest is counted."""
 
-from __future__ import annotations
-
 from ses_client.messages.requirements import Subject, required
 from ses_client.messages.vocabulary import Profile, Vocabulary
 

@@ -1,7 +1,5 @@
 """Times as people type them where they are, and as the service keeps them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 

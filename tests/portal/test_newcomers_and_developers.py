@@ -1,10 +1,7 @@
 """Two people in a browser: one who was never here, and one who writes programs.  With the real service."""
 
-from __future__ import annotations
-
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from portal_stack import PASSWORD, SITE, Stack, running_stack
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 PHONE = {"width": 390, "height": 844}
@@ -31,8 +29,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 def sound(page: Page) -> None:
     """Readable for those who do not see it, and nothing cut off."""
-    found = Axe().run(page)
-    assert found.violations_count == 0, f"{page.url}: {found.generate_report()}"
+    report = Axe().run(page)
+    assert report.violations_count == 0, f"{page.url}: {report.generate_report()}"
     beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
     assert beyond <= 0, page.url
 
@@ -139,19 +137,14 @@ def _runs_as_cpp(lines: str, folder: Path) -> None:
     command = ["c++", "-std=c++17", f"-I{ROOT / 'libses/include'}", str(source), "-o", str(program)]
     command += [f"-L{built}", "-l:libses.so.0", f"-Wl,-rpath,{built}"]
     for step in (command, [str(program)]):
-        said = subprocess.run(step, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-        assert said.returncode == 0, said.stderr
+        ran(step, cwd=folder)
     assert (folder / "results.dat").exists()
     (folder / "results.dat").unlink()
 
 
 def _runs_as_python(lines: str, folder: Path) -> None:
     environment = {"SES_LIBRARY": str(ROOT / "build/libses/libses.so.0"), "PATH": "/usr/bin:/bin"}
-    said = subprocess.run(
-        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-        env=environment,
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
+    ran([sys.executable, "-c", lines], cwd=folder, env=environment)
     assert (folder / "results.dat").read_text() == "..."
 
 
@@ -160,9 +153,7 @@ def _ses(stack: Stack, token: str, folder: Path, *words: str) -> str:
     file.touch(0o600)
     file.write_text(token + "\n")
     command = [sys.executable, "-c", "from ses.cli import main; main()", *words]
-    said = subprocess.run(
-        [*command, "--url", stack.service, "--token-file", str(file)], capture_output=True, text=True,
-        timeout=60, check=False, env={**os.environ, "HOME": str(folder)},
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
+    said = ran(
+        [*command, "--url", stack.service, "--token-file", str(file)], env={**os.environ, "HOME": str(folder)}
+    )
     return said.stdout

@@ -1,7 +1,5 @@
 """Signing in at a provider: what a members file must say, who is who, and a provider that is away."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import threading
@@ -36,11 +34,11 @@ def test_a_members_file_names_the_provider(members: Path, tmp_path: Path) -> Non
     secret = tmp_path / "secret"
     secret.touch(0o600)
     secret.write_text("s3cret\n")
-    found = provider_of(members, secret)
-    assert (found.issuer, found.client_id) == ("https://idp.example.org/realm", "portal")
-    assert (found.user_claim, found.user_domain) == ("uid", "a.org")
-    assert (found.ca_file, found.secret) == (tmp_path / "ca.pem", "s3cret")
-    assert found.host == "idp.example.org"
+    provider = provider_of(members, secret)
+    assert (provider.issuer, provider.client_id) == ("https://idp.example.org/realm", "portal")
+    assert (provider.user_claim, provider.user_domain) == ("uid", "a.org")
+    assert (provider.ca_file, provider.secret) == (tmp_path / "ca.pem", "s3cret")
+    assert provider.host == "idp.example.org"
     secret.chmod(0o644)
     with pytest.raises(StartError, match="can be read by others"):
         provider_of(members, secret)
@@ -64,7 +62,7 @@ def test_a_file_that_names_none_stops_the_start(members: Path, text: str, says: 
 def test_without_a_provider_there_is_only_the_password(visitor) -> None:
     assert visitor.get("/sign-in/oidc").status_code == 404
     assert visitor.get("/sign-in/oidc/back?state=x&code=y").status_code == 404
-    assert "Sign in with" not in visitor.get("/sign-in").get_data(as_text=True)
+    assert "Sign in with" not in visitor.get("/sign-in").text
 
 
 def portal_of(settings: Settings, members: Path, issuer: str, site, hasher):
@@ -74,9 +72,9 @@ def portal_of(settings: Settings, members: Path, issuer: str, site, hasher):
 
 def test_a_provider_that_is_away_is_named(settings: Settings, members: Path, site, hasher) -> None:
     client = portal_of(settings, members, "http://127.0.0.1:9", site, hasher)
-    assert "Sign in with 127.0.0.1" in client.get("/sign-in").get_data(as_text=True)
+    assert "Sign in with 127.0.0.1" in client.get("/sign-in").text
     answer = client.get("/sign-in/oidc")
-    assert (answer.status_code, "127.0.0.1 does not answer" in answer.get_data(as_text=True)) == (502, True)
+    assert (answer.status_code, "127.0.0.1 does not answer" in answer.text) == (502, True)
 
 
 def test_browsers_are_sent_with_a_challenge_and_only_to_who_it_says_to_be(
@@ -103,7 +101,7 @@ def test_browsers_are_sent_with_a_challenge_and_only_to_who_it_says_to_be(
         thread.join(60)
         server.server_close()
     assert answer.status_code == 502
-    assert "calls itself https://idp.example.org: it is not believed" in answer.get_data(as_text=True)
+    assert "calls itself https://idp.example.org: it is not believed" in answer.text
 
 
 @dataclass
@@ -129,7 +127,7 @@ class AtProvider:
         back = requests.post(asked, data={"sub": subject}, allow_redirects=False, timeout=60).headers[
             "Location"
         ]
-        return client.get(back, follow_redirects=True).get_data(as_text=True)
+        return client.get(back, follow_redirects=True).text
 
 
 @pytest.fixture
@@ -148,8 +146,8 @@ def at_provider(settings: Settings, members: Path, site, hasher, clock, monkeypa
 
 
 def name_of(client: FlaskClient) -> str | None:
-    found = re.search(r"<dt>User name</dt><dd>([^<]+)", client.get("/account").get_data(as_text=True))
-    return found and found[1]
+    match = re.search(r"<dt>User name</dt><dd>([^<]+)", client.get("/account").text)
+    return match and match[1]
 
 
 def test_who_turns_back_at_the_provider_again_and_again_can_still_sign_in(at_provider) -> None:
@@ -193,12 +191,10 @@ def test_an_administrator_links_an_account_to_a_subject(at_provider) -> None:
     accounts.add("root", "may change the site", is_admin=True)
     accounts.add("alice", "correct horse battery")
     root = at_provider.app.test_client()
-    token = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', root.get("/sign-in").get_data(as_text=True))[
-        1
-    ]
+    token = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', root.get("/sign-in").text)[1]
     signed = {"csrf_token": token, "name": "root", "password": "may change the site"}
     assert root.post("/sign-in", data=signed).status_code == 303
-    page = root.get("/people/alice").get_data(as_text=True)
+    page = root.get("/people/alice").text
     form = {"csrf_token": re.search(r'name="csrf_token" value="([^"]+)"', page)[1], "subject": "17"}
     assert root.post("/people/alice/identity", data=form).status_code == 303
     assert name_of(at_provider.sign_in("17", "whatever")[0]) == "alice"

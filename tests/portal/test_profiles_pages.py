@@ -1,7 +1,5 @@
 """Profiles: what each requires, who takes it up, and what files got of what was predicted for them."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 
@@ -70,7 +68,7 @@ def test_a_saved_profile_shows_predicted_against_measured_by_application_and_job
     assert 'href="/files?whose=mine&amp;job=471"' in text
 
 
-def test_the_run_it_was_measured_in_is_told(alice, used) -> None:
+def test_the_run_it_was_measured_in_is_reported(alice, used) -> None:
     words = " ".join(unescape(alice.get(PAGE).text).split())
     assert "read 200 MB and wrote 90 MB in 9 s, with 1.5 s of processor time on at most 2 cores" in words
     assert "ses advise --profile alice:simulate" in words

@@ -1,7 +1,5 @@
 """What holds for every page: closed by default, CSRF, headers, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re
@@ -147,8 +145,8 @@ def test_a_database_that_cannot_be_written_is_said_to_be_so(alice, site, monkeyp
     with capture_logs() as logged:
         answer = alice.get("/storage")
     assert answer.status_code == 503
-    assert "The portal cannot use its database" in answer.get_data(as_text=True)
-    assert "secret" not in answer.get_data(as_text=True)
+    assert "The portal cannot use its database" in answer.text
+    assert "secret" not in answer.text
     assert [one["detail"] for one in logged if one["event"] == "database failed"] == ["secret: disk is full"]
 
 
@@ -164,23 +162,20 @@ def test_the_service_is_said_to_be_away_only_where_it_is(alice, site, monkeypatc
         raise error
 
     monkeypatch.setattr(site, "elements", fail)
-    answer = alice.get("/storage")
-    assert answer.status_code == 503
-    assert title in answer.get_data(as_text=True)
+    answer = alice.get("/storage", code=503)
+    assert title in answer.text
 
 
 def test_an_unexpected_error_tells_nothing(alice, site, monkeypatch) -> None:
     monkeypatch.setattr(site, "elements", lambda: 1 / 0)
-    answer = alice.get("/storage")
-    assert answer.status_code == 500
-    assert "Something went wrong here" in answer.get_data(as_text=True)
-    assert "ZeroDivision" not in answer.get_data(as_text=True)
+    answer = alice.get("/storage", code=500)
+    assert "Something went wrong here" in answer.text
+    assert "ZeroDivision" not in answer.text
 
 
 def test_readiness_names_what_is_wrong(visitor, site) -> None:
     site.down = "The selection service cannot be reached."
-    answer = visitor.get("/readyz")
-    assert answer.status_code == 200, "people are told in words while the service is away"
+    answer = visitor.get("/readyz", code=200)
     checks = {check["name"]: check for check in answer.get_json()["checks"]}
     assert checks["database"]["ok"]
     assert checks["selection-service"] == {"name": "selection-service", "ok": False, "detail": site.down}
@@ -191,13 +186,12 @@ def test_a_database_that_is_gone_makes_the_portal_unready(app, visitor, settings
 
     with app.extensions["ses_webface"].database.engine.begin() as connection:
         connection.execute(text("drop table account"))
-    answer = visitor.get("/readyz")
-    assert answer.status_code == 503
+    answer = visitor.get("/readyz", code=503)
     assert answer.get_json()["ready"] is False
 
 
 def test_metrics_count_without_naming_anybody(alice) -> None:
-    text = alice.get("/metrics").get_data(as_text=True)
+    text = alice.get("/metrics").text
     assert 'ses_webface_sign_ins_total{result="ok"} 1.0' in text
     assert "alice" not in text
 
@@ -205,11 +199,10 @@ def test_metrics_count_without_naming_anybody(alice) -> None:
 def test_a_signed_out_preview_keeps_the_form(visitor) -> None:
     answer = visitor.client.post("/requirements/user/alice/preview", headers={"HX-Request": "true"})
     assert answer.status_code == 401
-    assert "What you typed is still here" in answer.get_data(as_text=True)
+    assert "What you typed is still here" in answer.text
 
 
 def test_a_map_that_refreshes_itself_says_how_to_sign_in_again(visitor) -> None:
-    answer = visitor.get("/storage", headers={"HX-Request": "true"})
-    assert answer.status_code == 401
+    answer = visitor.get("/storage", headers={"HX-Request": "true"}, code=401)
     assert 'href="/sign-in?next=/storage"' in answer.text.replace("%2F", "/")
     assert "typed" not in answer.text

@@ -1,7 +1,5 @@
 """Numbers and units as people type and read them."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -144,8 +142,8 @@ def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(kind: Kind) -> Non
         try:
             _value, number, unit = read_quantity(typed, kind.unit, kind)
         except UnreadableNumberError as error:
-            found = re.search(r"Did you mean (\S+)\?", str(error))
-            assert (found[1] if found else "") == right, typed
+            match = re.search(r"Did you mean (\S+)\?", str(error))
+            assert (match[1] if match else "") == right, typed
         else:
             assert f"{number}{unit}" == right
 

@@ -1,7 +1,5 @@
 """Quotas on the portal: administrators see all and what is used up soon, others their own."""
 
-from __future__ import annotations
-
 import pytest
 from answers import text_of
 from ses_client.errors import UnavailableError

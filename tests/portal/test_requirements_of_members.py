@@ -1,7 +1,5 @@
 """What members of a VO state, as a proposal for the VO."""
 
-from __future__ import annotations
-
 from html import unescape
 
 from ses_client.messages.requirements import Suggested, required

@@ -1,7 +1,5 @@
 """Requirement sets in the portal: whose they are, what is typed, what is saved."""
 
-from __future__ import annotations
-
 from html import unescape
 
 import pytest
@@ -35,7 +33,7 @@ def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -
         required("current-write-rate", 1500.0, "MB/s", weight=2.0, strictness="hard", stated_unit="GB/s"),
     )
     assert saved.modified_by == "alice"
-    shown = alice.get("/requirements?application=dd").get_data(as_text=True)
+    shown = alice.get("/requirements?application=dd").text
     assert "1.5\u00a0GB/s" in shown
     assert "application dd" in shown
 
@@ -60,7 +58,7 @@ def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
     _state(site, "site", "default", required("free-capacity", 1, "GB"))
     _state(site, "vo", "materials", required("current-read-rate", 30, "MB/s"))
     _state(site, "user", "alice", required("current-write-rate", 20, "MB/s"))
-    shown = alice.get("/requirements").get_data(as_text=True)
+    shown = alice.get("/requirements").text
     for words in ("your default", "VO materials", ">site<"):
         assert words in shown
 
@@ -73,7 +71,7 @@ def test_the_service_says_whose_member_somebody_is(app, visitor, site, page: str
     _state(site, "vo", "materials", required("current-read-rate", 31, "MB/s"))
     _state(site, "vo", "physics", required("current-read-rate", 57, "MB/s"))
     visitor.sign_in("carol", "correct horse battery")
-    shown = visitor.get(page).get_data(as_text=True)
+    shown = visitor.get(page).text
     assert "VO materials" in shown
     assert "physics" not in shown
 
@@ -105,7 +103,7 @@ def test_a_wrong_field_is_named_kept_and_not_saved(alice, site, field: str, type
         "kind_free_capacity-weight": "1",
     }
     answer = alice.post("/requirements/user/alice", data)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 422
     assert says in text
     assert f'id="{WRITE}-{field}-error"' in text
@@ -125,9 +123,8 @@ def test_other_peoples_sets_are_refused(alice, site, method: str, path: str) -> 
 
 @pytest.mark.parametrize("path", ["vo/materials", "site/default"])
 def test_what_is_given_can_be_read_and_not_changed(alice, site, path: str) -> None:
-    page = alice.get(f"/requirements/{path}")
-    assert page.status_code == 200
-    assert "Only administrators" in page.get_data(as_text=True)
+    page = alice.get(f"/requirements/{path}", code=200)
+    assert "Only administrators" in page.text
     assert alice.post(f"/requirements/{path}", {"revision": "0"}, page="/account").status_code == 403
     assert alice.post(f"/requirements/{path}/preview", {}, page="/account").status_code == 403
 
@@ -153,7 +150,7 @@ def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
     data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     data["kind_current_read_rate-bound"] = ""
     answer = alice.post("/requirements/user/alice", data)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 409
     assert "33\u00a0MB/s" in text
     assert "44\u00a0MB/s" in text
@@ -170,7 +167,7 @@ def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:
     data = {f"{WRITE}-bound": "44", f"{WRITE}-unit": "GiB/s", f"{WRITE}-strictness": "hard"}
     data |= {f"{WRITE}-weight": "3", "revision": "0", "csrf_token": token}
     answer = alice.client.post("/requirements/user/alice", data=data)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 503
     assert "Not saved: The selection service cannot be reached." in text
     for kept in ('value="44"', "<option selected>GiB/s", '<option value="hard" selected>', 'value="3"'):
@@ -182,12 +179,11 @@ def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:
 def test_every_page_says_when_the_service_is_down(alice, site) -> None:
     site.down = "The selection service did not answer within 4 s."
     for page in ("/requirements", "/requirements/user/alice", "/storage", "/files", "/files/1"):
-        answer = alice.get(page)
-        assert answer.status_code == 503
-        assert site.down in answer.get_data(as_text=True)
+        answer = alice.get(page, code=503)
+        assert site.down in answer.text
 
 
-def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypatch) -> None:
+def test_a_refusal_of_the_service_is_reported_and_nothing_lost(alice, site, monkeypatch) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
         located = (("json.requirements.0.minimum", "Value error, too much"), ("json", "no, at line 3"))
         raise RefusedError("The set is not acceptable.", 422, located)
@@ -195,7 +191,7 @@ def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypa
     monkeypatch.setattr(site, "replace_requirements", refuse)
     data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     answer = alice.post("/requirements/user/alice", data)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 422
     assert f'id="{WRITE}-bound-error">Too much.</span>' in text
     assert f'<a href="#{WRITE}-bound">Current write rate</a>: Too much.' in text
@@ -222,7 +218,7 @@ def test_the_form_works_without_script(alice) -> None:
     data = {"revision": "0", f"{WRITE}-bound": "80", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "hard",
             "action": "preview"}  # fmt: skip
     answer = alice.post("/requirements/application/alice:dd", data)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 200
     assert "<b>union/b2</b> ranks first" in text
     assert "below the hard minimum" in text
@@ -231,8 +227,7 @@ def test_the_form_works_without_script(alice) -> None:
 
 def test_a_preview_that_answers_late_takes_nothing_back(alice) -> None:
     address = "/requirements/user/alice"
-    late = alice.post(f"{address}/preview", {"revision": "0"}, page="/account")
-    assert late.status_code == 200
+    late = alice.post(f"{address}/preview", {"revision": "0"}, page="/account", code=200)
     assert "Set-Cookie" not in late.headers
     assert "Set-Cookie" in alice.get("/account").headers  # pages keep a session going
 
@@ -241,16 +236,14 @@ def test_the_preview_replaces_the_set_being_edited(alice, site) -> None:
     """A requirement taken out of the form no longer counts, though it is still stored."""
     _state(site, "user", "alice", required("current-write-rate", 80, "MB/s", weight=1, strictness="hard"))
     for level in ("user/alice", "application/alice:dd"):
-        text = alice.post(f"/requirements/{level}/preview", {"revision": "1"}, page="/account").get_data(
-            as_text=True
-        )
+        text = alice.post(f"/requirements/{level}/preview", {"revision": "1"}, page="/account").text
         hard = "below the hard minimum" in text
         assert hard == (level != "user/alice"), "only the default below an application still applies"
 
 
 def test_the_preview_leaves_out_what_cannot_be_read(alice) -> None:
     data = {f"{WRITE}-bound": "8x", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
-    text = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+    text = alice.post("/requirements/user/alice/preview", data, page="/account").text
     assert "Fields that cannot be read are left out" in text
     assert "ranks first" in text
 
@@ -259,7 +252,7 @@ def test_what_is_not_understood_or_not_measured_is_never_green(alice, site, make
     def shown(read_bound: str) -> str:
         fields = {f"{WRITE}-bound": "20", f"{WRITE}-unit": "MB/s", f"{READ}-bound": read_bound}
         data = {**fields, f"{READ}-unit": "MB/s"}
-        return alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+        return alice.post("/requirements/user/alice/preview", data, page="/account").text
 
     assert 'class="verdict good">meets everything' in shown("20")
     unread = shown("12 parsec")
@@ -278,7 +271,7 @@ def test_names_are_text_and_never_markup(alice, site, name: str) -> None:
     _state(site, "application", f"alice:{name}", required("current-write-rate", 1, "MB/s"), by="<b>eve</b>")
     pages = [alice.get("/requirements"), alice.get(f"/requirements/application/alice:{name}")]
     for page in pages:
-        text = page.get_data(as_text=True)
+        text = page.text
         assert page.status_code == 200
         assert name not in text
         assert "<b>eve</b>" not in text
@@ -288,10 +281,9 @@ def test_names_are_text_and_never_markup(alice, site, name: str) -> None:
 def test_typed_markup_comes_back_as_text(alice) -> None:
     bad = '"><script>alert(1)</script>'
     answer = alice.post(
-        "/requirements/user/alice", {"revision": bad, f"{WRITE}-bound": bad, f"{WRITE}-weight": bad}
+        "/requirements/user/alice", {"revision": bad, f"{WRITE}-bound": bad, f"{WRITE}-weight": bad}, code=422
     )
-    assert answer.status_code == 422
-    assert "<script>alert" not in answer.get_data(as_text=True)
+    assert "<script>alert" not in answer.text
 
 
 def test_a_session_that_ended_while_typing_loses_nothing(visitor, site) -> None:
@@ -300,18 +292,18 @@ def test_a_session_that_ended_while_typing_loses_nothing(visitor, site) -> None:
     data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "soft"}
     posted = visitor.client.post(path, data=data, headers={"Origin": "http://localhost"})
     assert posted.status_code == 303
-    assert "What you typed is kept" in visitor.get(posted.headers["Location"]).get_data(as_text=True)
+    assert "What you typed is kept" in visitor.get(posted.headers["Location"]).text
     assert (
         visitor.post(
             "/sign-in", {"name": "alice", "password": "correct horse battery", "next": path}
         ).headers["Location"]
         == path
     )
-    text = visitor.get(path).get_data(as_text=True)
+    text = visitor.get(path).text
     assert 'value="44"' in text
     assert "<option selected>GB/s" in text
     assert _stored(site, "user", "alice").revision == 0
-    assert 'value="44"' not in visitor.get(path).get_data(as_text=True), "it comes back once"
+    assert 'value="44"' not in visitor.get(path).text, "it comes back once"
 
 
 def test_a_form_that_is_full_survives_the_sign_in(visitor, site) -> None:
@@ -326,7 +318,7 @@ def test_a_form_that_is_full_survives_the_sign_in(visitor, site) -> None:
         }  # fmt: skip
     visitor.client.post(path, data=data, headers={"Origin": "http://localhost"})
     visitor.sign_in("alice")
-    text = visitor.get(path).get_data(as_text=True)
+    text = visitor.get(path).text
     for kept in ("0.12345", "4.12345", "3.5", "2028-01-05T10:00"):
         assert f'value="{kept}"' in text
 
@@ -335,11 +327,11 @@ def test_a_form_from_elsewhere_is_not_carried_over_the_sign_in(visitor) -> None:
     path = "/requirements/user/alice"
     visitor.client.post(path, data={f"{WRITE}-bound": "44"}, headers={"Origin": "https://evil.example"})
     visitor.sign_in("alice")
-    assert 'value="44"' not in visitor.get(path).get_data(as_text=True)
+    assert 'value="44"' not in visitor.get(path).text
 
 
 def test_programs_seen_placing_files_are_offered(alice) -> None:
-    text = alice.get("/requirements").get_data(as_text=True)
+    text = alice.get("/requirements").text
     assert "/requirements/application/alice:dd" in text
 
 
@@ -360,16 +352,14 @@ CHECKPOINT = Profile(
 
 def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> None:
     site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT,))
-    page = alice.get("/requirements/user/alice").get_data(as_text=True)
+    page = alice.get("/requirements/user/alice").text
     assert '<option value="checkpoint">checkpoint: Saves its state.</option>' in page
     assert (
         alice.post("/requirements/user/alice", {"revision": "0", "profile": "checkpoint"}).status_code == 303
     )
     assert _stored(site, "user", "alice").profile == "checkpoint"
-    assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").get_data(
-        as_text=True
-    )
-    overview = alice.get("/requirements").get_data(as_text=True)
+    assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").text
+    overview = alice.get("/requirements").text
     assert "200\u00a0MB/s" in overview
     assert 'the profile <a href="/profiles/checkpoint">checkpoint</a>' in overview
     assert alice.post("/requirements/user/alice", {"revision": "1", "profile": ""}).status_code == 303
@@ -380,15 +370,13 @@ def test_a_chosen_profile_stays_when_the_list_cannot_be_had(alice, site, monkeyp
     site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT,))
     alice.post("/requirements/user/alice", {"revision": "0", "profile": "checkpoint"})
     site.words = Vocabulary(kinds=KINDS)
-    assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").get_data(
-        as_text=True
-    )
+    assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").text
 
 
 def test_the_ranking_while_typing_counts_the_profile(alice, site) -> None:
     site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT,))
     fields = {"revision": "0", "profile": "checkpoint"}
-    shown = alice.post("/requirements/user/alice/preview", fields).get_data(as_text=True)
+    shown = alice.post("/requirements/user/alice/preview", fields).text
     assert "200\u00a0MB/s" in shown
 
 
@@ -396,7 +384,7 @@ def test_saving_keeps_times_and_maximums_set_elsewhere(alice, site) -> None:
     timed = required("current-write-rate", 20, "MB/s", valid_until="2027-12-24T12:00:00.250000Z")
     latency = required("latency", 2, "ms", at_most=True)
     _state(site, "user", "alice", timed, latency)
-    shown = alice.get("/requirements").get_data(as_text=True)
+    shown = alice.get("/requirements").text
     assert "until 2027-12-24 12:00 UTC" in shown
     assert "≤ 2\u00a0ms" in shown
     typed = {"revision": "1", f"{WRITE}-bound": "30", f"{WRITE}-unit": "MB/s"}
@@ -423,16 +411,16 @@ def test_a_requirement_comes_back_in_the_unit_it_was_typed_in(
 ) -> None:
     data = {"revision": "0", f"{WRITE}-bound": typed, f"{WRITE}-unit": chosen, f"{WRITE}-strictness": "soft"}
     assert alice.post("/requirements/user/alice", data).status_code == 303
-    page = alice.get("/requirements/user/alice").get_data(as_text=True)
+    page = alice.get("/requirements/user/alice").text
     assert f'name="{WRITE}-bound" value="{number}"' in page
     assert f"<option selected>{unit}</option>" in page
-    assert f"{number}\u00a0{unit}" in alice.get("/requirements").get_data(as_text=True)
+    assert f"{number}\u00a0{unit}" in alice.get("/requirements").text
 
 
 def test_while_typing_it_is_said_what_a_unit_is_understood_as(alice) -> None:
     def understood(typed: str) -> str:
         data = {f"{WRITE}-bound": typed, f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
-        page = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+        page = alice.post("/requirements/user/alice/preview", data, page="/account").text
         return page.split(f'id="{WRITE}-understood"')[1].split("</span>")[0]
 
     assert "Understood as <b>2\u00a0GB/s</b>" in understood("2 GB/s")
@@ -446,11 +434,11 @@ def test_what_no_element_gives_is_said_with_the_one_that_comes_nearest(alice) ->
     for strictness in ("soft", "hard"):
         page = alice.post(
             "/requirements/user/alice/preview", {**data, f"{WRITE}-strictness": strictness}, page="/account"
-        ).get_data(as_text=True)
+        ).text
         assert "no element gives 900\u00a0GB/s at the moment" in page
         assert "comes nearest with" in page
     data = {f"{WRITE}-bound": "1", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
-    page = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+    page = alice.post("/requirements/user/alice/preview", data, page="/account").text
     assert "no element gives" not in page
 
 
@@ -461,9 +449,8 @@ def test_a_set_is_copied_to_another_application_and_saved_there_only_when_asked(
         "alice:dd",
         required("current-write-rate", 20, "MB/s", weight=2.0, strictness="hard"),
     )
-    answer = alice.get("/requirements/application/alice:dd/copy?to=tar")
-    assert answer.status_code == 303
-    page = alice.get(answer.headers["Location"]).get_data(as_text=True)
+    answer = alice.get("/requirements/application/alice:dd/copy?to=tar", code=303)
+    page = alice.get(answer.headers["Location"]).text
     assert "Nothing is saved yet" in page
     assert f'name="{WRITE}-bound" value="20"' in page
     assert _stored(site, "application", "alice:tar").requirements == ()
@@ -483,7 +470,7 @@ def test_nothing_is_copied_from_a_set_one_may_not_see(alice, site, source: str) 
 
 def test_a_set_says_how_to_ask_for_the_same_in_a_job(alice, site) -> None:
     _state(site, "user", "alice", required("current-write-rate", 20, "MB/s", weight=2.0, strictness="hard"))
-    page = unescape(alice.get("/requirements/user/alice").get_data(as_text=True))
+    page = unescape(alice.get("/requirements/user/alice").text)
     assert "ses-run --require 'current-write-rate>=20MB/s!,weight=2' -- ./program" in page
     assert "#SBATCH --storage='current-write-rate>=20MB/s!,weight=2'" in page
-    assert "Use it in a job" not in alice.get("/requirements/application/alice:none").get_data(as_text=True)
+    assert "Use it in a job" not in alice.get("/requirements/application/alice:none").text

@@ -1,7 +1,5 @@
 """Why a requirement applies: pure, and the page that says it."""
 
-from __future__ import annotations
-
 import pytest
 from fake_selection import KINDS
 from ses_client.messages.requirements import (
@@ -32,7 +30,7 @@ def _at(level: str, one: Requirement, profile: str | None = None) -> Requirement
 
 def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
     hidden = "hidden by the requirement of user x"
-    found = Effective(
+    effective = Effective(
         subject=Subject(user="alice"),
         requirements=(_at("user", _write(200), "fast"),),
         passed_over=(
@@ -41,37 +39,35 @@ def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
             PassedOver(**_at("site", _write(1)), reason=hidden),
         ),
     )
-    (kind,) = explain(found, WORDS)
+    (kind,) = explain(effective, WORDS)
     assert [(statement.requirement.bound, statement.reason) for statement in kind.statements] == [
         (4, "not valid yet"), (3, "not valid any more"), (200, ""), (1, hidden),
     ]  # fmt: skip
-    assert kind.applying == found.requirements[0]
+    assert kind.applying == effective.requirements[0]
 
 
 def test_a_kind_nobody_describes_comes_last_and_keeps_its_name() -> None:
     stated = (_at("user", required("aaa", 1, "x")), _at("user", _write(1)))
-    found = explain(Effective(subject=Subject(user="alice"), requirements=stated), WORDS)
-    assert [(one.name, one.kind is None) for one in found] == [("current-write-rate", False), ("aaa", True)]
+    lines = explain(Effective(subject=Subject(user="alice"), requirements=stated), WORDS)
+    assert [(one.name, one.kind is None) for one in lines] == [("current-write-rate", False), ("aaa", True)]
 
 
 def test_the_page_names_every_level_and_links_those_one_may_see(alice, site) -> None:
     for level, name, rate in (("site", "default", 1), ("vo", "materials", 2), ("application", "alice:dd", 4)):
         site.replace_requirements(level, name, (_write(rate),), revision=0)
-    page = alice.get("/requirements/applied?application=dd").get_data(as_text=True)
+    page = alice.get("/requirements/applied?application=dd").text
     assert "at least <b>4\u00a0MB/s</b></p>" in page
     assert page.count("Does not count: hidden by the requirement of application alice:dd.") == 2
     for link in ("application/alice:dd", "vo/materials", "site/default"):
         assert f'href="/requirements/{link}"' in page
-    assert "/requirements/applied?application=dd" in alice.get("/requirements?application=dd").get_data(
-        as_text=True
-    )
+    assert "/requirements/applied?application=dd" in alice.get("/requirements?application=dd").text
 
 
 def test_only_administrators_look_at_others(alice, site, signed_in) -> None:
     site.replace_requirements("user", "bob", (_write(4),), revision=0)
     assert alice.get("/requirements/applied?user=bob").status_code == 403
     page = signed_in("root").get("/requirements/applied?user=bob")
-    text = page.get_data(as_text=True)
+    text = page.text
     assert page.status_code == 200
     assert "files of bob" in text
     assert ">user bob</span>" in text

@@ -1,7 +1,5 @@
 """Runs in the portal: one starts and stops one's own, sees how far they are, and nothing of others'."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,15 +1,13 @@
 """The client of the selection service against a server that behaves well, badly, or not at all."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from http_server import Asked, HttpServer
 from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
 from ses_client.errors import (
@@ -39,46 +37,24 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.answer: Callable[[BaseHTTPRequestHandler], None] = self.say(200, SET)
-        server = self
+        self.answer: Callable[[Asked], object] = self.say(200, SET)
+        self.http = HttpServer(self._serve, keeps=True)
+        self.url = self.http.url
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                server.asked.append((self.command, self.path, dict(self.headers), body))
-                server.answer(self)
-
-            do_GET = do_POST = do_PUT = _serve
-
-            def log_message(self, *_arguments: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+    def _serve(self, asked: Asked) -> None:
+        self.asked.append((asked.command, asked.path, dict(asked.headers), asked.sent))
+        self.answer(asked)
 
     @staticmethod
-    def say(status: int, body: object, raw: bytes | None = None) -> Callable[[BaseHTTPRequestHandler], None]:
-        payload = json.dumps(body).encode() if raw is None else raw
-
-        def answer(handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(status)
-            handler.send_header("Content-Length", str(len(payload)))
-            handler.end_headers()
-            handler.wfile.write(payload)
-
-        return answer
+    def say(status: int, body: object, raw: bytes | None = None) -> Callable[[Asked], object]:
+        return lambda asked: asked.say(status, body if raw is None else raw)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
     yield made
-    made.http.shutdown()
-    made.http.server_close()
+    made.http.close()
 
 
 @pytest.fixture
@@ -165,7 +141,7 @@ def test_rubbish_with_an_error_status_is_still_an_error(server: Server) -> None:
         _client(server).requirement_set("user", "alice")
 
 
-def test_nobody_listening_is_told_plainly() -> None:
+def test_nobody_listening_is_reported_plainly() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         service = ServiceClient(ServiceAddress(f"http://127.0.0.1:{taken.getsockname()[1]}"))
@@ -173,11 +149,11 @@ def test_nobody_listening_is_told_plainly() -> None:
             service.check()
 
 
-def _hang(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
+def _hang(handler: Asked, release: threading.Event) -> None:
     release.wait()
 
 
-def _trickle(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
+def _trickle(handler: Asked, release: threading.Event) -> None:
     handler.send_response(200)
     handler.send_header("Content-Length", "100000")
     handler.end_headers()
@@ -191,7 +167,7 @@ def _trickle(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
 
 @pytest.mark.parametrize("behaviour", [_hang, _trickle])
 def test_a_service_that_never_finishes_is_given_up(
-    server: Server, behaviour: Callable[[BaseHTTPRequestHandler, threading.Event], None]
+    server: Server, behaviour: Callable[[Asked, threading.Event], None]
 ) -> None:
     release = threading.Event()
     server.answer = lambda handler: behaviour(handler, release)
@@ -207,7 +183,7 @@ def test_a_kept_connection_that_went_away_is_asked_again(server: Server) -> None
     client.requirement_set("user", "alice")
     good, calls = server.answer, []
 
-    def drop_once(handler: BaseHTTPRequestHandler) -> None:
+    def drop_once(handler: Asked) -> None:
         calls.append(1)
         if len(calls) == 1:
             handler.close_connection = True
@@ -219,7 +195,7 @@ def test_a_kept_connection_that_went_away_is_asked_again(server: Server) -> None
 
 
 def test_a_write_is_never_sent_twice(server: Server) -> None:
-    def drop(handler: BaseHTTPRequestHandler) -> None:
+    def drop(handler: Asked) -> None:
         handler.close_connection = True
 
     server.answer = drop
@@ -229,13 +205,7 @@ def test_a_write_is_never_sent_twice(server: Server) -> None:
 
 
 def test_redirects_are_not_followed(server: Server) -> None:
-    def away(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(302)
-        handler.send_header("Location", "http://192.0.2.1/")
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-
-    server.answer = away
+    server.answer = lambda asked: asked.say(302, Location="http://192.0.2.1/")
     with pytest.raises(UnavailableError):
         _client(server).requirement_set("user", "alice")
     assert len(server.asked) == 1

@@ -1,7 +1,5 @@
 """Forms that are sent twice, too late or in vain: nothing is done twice, and what was typed is not lost."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from urllib.parse import quote
@@ -96,16 +94,13 @@ def test_what_somebody_else_typed_in_this_browser_is_not_shown(alice, app) -> No
 
 
 def test_a_change_that_the_service_refuses_keeps_what_was_typed(root) -> None:
-    answer = root.post("/storage/add", ELEMENT)
-    assert answer.status_code == 422
+    answer = root.post("/storage/add", ELEMENT, code=422)
     assert "Nothing was changed. There is an element union/b1 already." in answer.text
     assert 'id="server" name="server" value="n7"' in answer.text
 
 
 def test_a_button_that_is_pressed_twice_acts_once(site, served, app, open_window) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(served, "root", "may change the site")
+    page = open_window().sign_in(served, "root", "may change the site")
     page.goto(f"{served}/people")
     page.get_by_label("User name").fill("carol")
     page.get_by_role("button", name="Add the account").dblclick()
@@ -171,9 +166,7 @@ def test_the_map_stays_while_the_portal_does_not_answer(served, open_window) -> 
 
 def test_what_cannot_be_undone_is_asked_before(site, served, open_window) -> None:
     site.acting("root").make_token("laptop", "read", 30)
-    window = open_window()
-    page = window.page
-    window.sign_in(served, "root", "may change the site")
+    page = open_window().sign_in(served, "root", "may change the site")
     page.goto(f"{served}/account/tokens")
     page.get_by_text("Revoke…").click()
     expect(page.get_by_text("What uses it is refused from then on.")).to_be_visible()
@@ -205,9 +198,7 @@ def test_nobody_waits_again_and_again_for_a_service_that_is_away(alice, site, mo
 
 
 def test_what_takes_its_time_is_seen_to_be_asked(served, open_window) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(served, "alice", "correct horse battery")
+    page = open_window().sign_in(served, "alice", "correct horse battery")
     page.goto(served + SET)
     page.wait_for_load_state()
     held = []

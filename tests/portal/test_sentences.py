@@ -1,7 +1,5 @@
 """A sentence about a program fills the form of requirements; nothing is saved until somebody saves it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -18,7 +16,7 @@ WRITE, SPACE, READ = "kind_current_write_rate", "kind_free_capacity", "kind_aver
 def _expanded(visitor, sentence: str, values: str = "", **typed: str):
     fields = {"revision": "0", "action": "expand", "sentence": sentence, "sentence_values": values, **typed}
     answer = visitor.post(PAGE, fields)
-    return answer.status_code, answer.get_data(as_text=True)
+    return answer.status_code, answer.text
 
 
 def _bound(text: str, field: str) -> tuple[str, str]:
@@ -70,7 +68,7 @@ def test_what_else_is_typed_stays(alice, site) -> None:
         (CHECKPOINT, "colour = 1", "sentence_values", "has no parameter colour"),
     ],
 )
-def test_what_cannot_be_understood_is_told_at_its_field(
+def test_what_cannot_be_understood_is_reported_at_its_field(
     alice, sentence: str, values: str, field: str, says: str
 ) -> None:
     status, text = _expanded(alice, sentence, values, **{f"{WRITE}-bound": "5", f"{WRITE}-unit": "GB/s"})
@@ -92,15 +90,15 @@ def test_the_service_being_away_keeps_the_sentence(alice, site) -> None:
     site.down = "The selection service cannot be reached."
     fields = {"csrf_token": token, "action": "expand", "sentence": CHECKPOINT}
     answer = alice.client.post(PAGE, data=fields)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 503
     assert "Not worked out: The selection service cannot be reached." in text
     assert CHECKPOINT in text.partition("<textarea")[2].partition("</textarea>")[0]
 
 
 def test_who_may_not_edit_a_set_gets_no_sentence(alice) -> None:
-    assert "Sentence about the program" in alice.get(PAGE).get_data(as_text=True)
-    assert 'id="sentence"' not in alice.get("/requirements/site/default").get_data(as_text=True)
+    assert "Sentence about the program" in alice.get(PAGE).text
+    assert 'id="sentence"' not in alice.get("/requirements/site/default").text
     fields = {"action": "expand", "sentence": CHECKPOINT}
     assert alice.post("/requirements/site/default", fields, page="/account").status_code == 403
 

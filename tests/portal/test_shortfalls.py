@@ -1,41 +1,22 @@
 """What an element is expected to give and what it misses, in words."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.messages.selections import Prediction
 from ses_client.messages.vocabulary import Kind, Vocabulary
 from ses_webface.shortfalls import expectation, misses
 
-WORDS = Vocabulary(
-    kinds=(
-        Kind(
-            kind="current-write-rate",
-            label="current write rate",
-            definition="",
-            unit="MB/s",
-            units=["MB/s"],
-            sizes={"MB/s": 1.0},
-        ),
-        Kind(
-            kind="free-capacity",
-            label="free capacity",
-            definition="",
-            unit="GB",
-            units=["GB"],
-            sizes={"GB": 1.0},
-        ),
-        Kind(
-            kind="latency",
-            label="latency",
-            definition="",
-            unit="ms",
-            units=["ms"],
-            sizes={"ms": 1.0},
-            bound="maximum",
-        ),
+
+def kind(name: str, unit: str, bound: str = "minimum") -> Kind:
+    label = name.replace("-", " ")
+    return Kind(
+        kind=name, label=label, definition="", unit=unit, units=[unit], sizes={unit: 1.0}, bound=bound
     )
+
+
+WORDS = Vocabulary(
+    kinds=(kind("current-write-rate", "MB/s"), kind("free-capacity", "GB"), kind("latency", "ms", "maximum"))
 )
+
 RATE = Prediction(kind="current-write-rate", value=40.0, unit="MB/s", minimum=50.0, shortfall=0.2)
 SPACE = Prediction(kind="free-capacity", value=3.0, unit="GB", minimum=4.0, shortfall=0.25)
 LATENCY = Prediction(kind="latency", value=12.0, unit="ms", minimum=10.0, shortfall=1 / 6)

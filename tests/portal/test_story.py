@@ -65,9 +65,7 @@ def test_people_sign_in_at_the_sites_provider_which_says_their_vo(stack: Stack, 
 
 
 def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, open_window) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(stack.portal, "nobody", PASSWORD)
+    page = open_window().sign_in(stack.portal, "nobody", PASSWORD)
 
     page.get_by_label("For one application").fill("dd")
     page.get_by_role("button", name="Add").click()
@@ -156,9 +154,7 @@ def test_the_map_shows_the_sites_elements(stack: Stack, open_window) -> None:
 
 
 def test_an_administrator_drains_an_element_and_takes_it_back(stack: Stack, open_window) -> None:
-    window = open_window()
-    page = window.page
-    window.sign_in(stack.portal, "root", PASSWORD)
+    page = open_window().sign_in(stack.portal, "root", PASSWORD)
     page.goto(f"{stack.portal}/storage")
     page.get_by_role("link", name="b8", exact=True).click()
     expect(page.get_by_role("img", name="Rates over the last hour")).to_be_visible()
@@ -196,9 +192,7 @@ def test_a_run_is_started_followed_and_stopped_in_the_portal(
     """A ``ses serve-runs`` of the same person takes both; the first waits until it is stopped."""
     for number in range(3):
         (tmp_path / f"{number}.log").write_text(f"line of {number}\n")
-    window = open_window()
-    page = window.page
-    window.sign_in(stack.portal, "nobody", PASSWORD)
+    page = open_window().sign_in(stack.portal, "nobody", PASSWORD)
     page.goto(f"{stack.portal}/account/tokens")
     page.get_by_label("Name", exact=True).fill("runs")
     page.get_by_role("button", name="Make token").click()

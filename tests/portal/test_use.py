@@ -1,14 +1,12 @@
 """The lines a page gives to ask for the same in a job are understood by the programs they are for."""
 
-from __future__ import annotations
-
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from fake_selection import KINDS
+from ran import ran
 from ses_client.messages.requirements import required
 from ses_client.messages.vocabulary import Vocabulary
 from ses_webface.requirements.use import examples, left_out
@@ -34,10 +32,7 @@ def test_the_shell_line_is_understood_and_runs_the_program(lines: dict[str, str]
     program.write_text('#!/bin/sh\necho "$SES_REQUIRE"\n')
     program.chmod(0o755)
     run = str(ROOT / "build/libses/run/ses-run")
-    said = subprocess.run(
-        [run, *command[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert said.returncode == 0, said.stderr
+    said = ran([run, *command[1:]], cwd=tmp_path)
     assert said.stdout.strip() == command[2]
     assert "average-read-rate>=1000MB/s" in said.stdout
     assert "free-capacity>=1.5TiB!" in said.stdout
@@ -52,20 +47,16 @@ def test_the_lines_of_cpp_are_a_program(lines: dict[str, str], tmp_path: Path) -
     source = tmp_path / "program.cpp"
     source.write_text(lines["C++"] + "\nint main() { return create() < 0; }\n")
     include = str(ROOT / "libses/include")
-    said = subprocess.run(
-        ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", include, str(source)],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
+    ran(["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", include, str(source)])
 
 
 def test_the_lines_of_python_say_what_was_asked(lines: dict[str, str], tmp_path: Path) -> None:
     text = lines["Python"] + "\nprint(policy)\n"
-    said = subprocess.run(
-        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    said = ran(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
         env={"SES_LIBRARY": str(ROOT / "build/libses/libses.so.0"), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
+    )
     assert "average_read_rate=1000.0, current_write_rate=0.25, capacity=1649.267441664" in said.stdout
     assert "CURRENT_WRITE_RATE.hard=True" in said.stdout
     assert (tmp_path / "results.dat").read_text() == "..."

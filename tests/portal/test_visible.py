@@ -1,7 +1,5 @@
 """Names that are read otherwise than they are written are shown as what they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +30,7 @@ def test_a_name_from_the_right_does_not_reorder_its_path(
     make_placement: Callable[..., PlacementRecord],
 ) -> None:
     site.records.append(make_placement(3, "bob", path="/union/שלום/1.bin"))
-    text = signed_in("bob").get(f"/files/{3:016x}").get_data(as_text=True)
+    text = signed_in("bob").get(f"/files/{3:016x}").text
     assert "/<wbr>union/<wbr><bdi>שלום</bdi>/<wbr>1.bin" in text
 
 
@@ -46,7 +44,7 @@ def test_no_page_shows_a_name_reversed(
     bob = signed_in("bob")
     shown = 0
     for page in ("/files", f"/files/{3:016x}", f"/storage?show={name}", "/requirements"):
-        text = bob.get(page).get_data(as_text=True)
+        text = bob.get(page).text
         assert not set(HIDDEN) & set(text), page
         shown += text.count("\\u202e")
     assert shown >= 2

@@ -1,7 +1,5 @@
 """Kinds and profiles as data: what is described appears, what is not keeps its plain name."""
 
-from __future__ import annotations
-
 import pytest
 from fake_selection import KINDS
 from ses_client.messages.requirements import required
@@ -36,7 +34,7 @@ def described(site):
 
 
 def test_a_described_kind_can_be_edited(alice, described) -> None:
-    page = alice.get("/requirements/user/alice").get_data(as_text=True)
+    page = alice.get("/requirements/user/alice").text
     for words in ("Latency", "at most", "How long a small read may take.", "<option>μs</option>"):
         assert words in page
     assert "<option>us</option>" not in page, "one symbol for one unit"
@@ -45,7 +43,7 @@ def test_a_described_kind_can_be_edited(alice, described) -> None:
     (saved,) = described.requirement_set("user", "alice").requirements
     asked = required("latency", 0.5, "ms", weight=2.0, strictness="soft", at_most=True, stated_unit="μs")
     assert saved == asked, "its own default weight"
-    shown = alice.get("/requirements/user/alice").get_data(as_text=True)
+    shown = alice.get("/requirements/user/alice").text
     assert 'name="kind_latency-bound" value="500"' in shown
 
 
@@ -63,8 +61,8 @@ def test_texts_of_the_vocabulary_are_never_markup(alice, described) -> None:
             "kind_revision-strictness": "soft"}  # fmt: skip
     assert alice.post("/requirements/user/alice", data).status_code == 303
     pages = ["/requirements", "/requirements/user/alice", "/requirements/applied", "/history", "/history/1"]
-    texts = [alice.get(page).get_data(as_text=True) for page in [*pages, "/history/1/undo"]]
-    texts.append(alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True))
+    texts = [alice.get(page).text for page in [*pages, "/history/1/undo"]]
+    texts.append(alice.post("/requirements/user/alice/preview", data, page="/account").text)
     assert all("<img" not in text.replace('<img src="/static', "") for text in texts)
     assert all("&lt;img src=x" in texts[place] for place in (0, 1, 2, 4, 6))
 
@@ -73,8 +71,8 @@ def test_a_kind_that_is_not_described_any_more_is_shown_by_name(alice, described
     data = {"revision": "0", f"{FIELD}-bound": "2", f"{FIELD}-unit": "ms", f"{FIELD}-strictness": "soft"}
     alice.post("/requirements/user/alice", data)
     described.words = Vocabulary(kinds=KINDS)
-    assert "latency" in alice.get("/requirements").get_data(as_text=True)
-    assert "Latency" not in alice.get("/requirements/user/alice").get_data(as_text=True)
+    assert "latency" in alice.get("/requirements").text
+    assert "Latency" not in alice.get("/requirements/user/alice").text
 
 
 def test_the_form_stays_while_the_service_is_away(alice, described) -> None:
@@ -84,13 +82,12 @@ def test_the_form_stays_while_the_service_is_away(alice, described) -> None:
     data = {"csrf_token": token, "revision": "0", f"{FIELD}-bound": "7", f"{FIELD}-unit": "s"}
     answer = alice.client.post("/requirements/user/alice", data={**data, f"{FIELD}-strictness": "hard"})
     assert answer.status_code == 503
-    assert 'name="kind_latency-bound" value="7"' in answer.get_data(as_text=True)
+    assert 'name="kind_latency-bound" value="7"' in answer.text
 
 
 def test_without_any_kind_known_nothing_is_saved(alice, site) -> None:
     site.words = Vocabulary()
-    answer = alice.post("/requirements/user/alice", {"revision": "0"}, page="/account")
-    assert answer.status_code == 503
+    alice.post("/requirements/user/alice", {"revision": "0"}, page="/account", code=503)
     assert site.requirement_set("user", "alice").revision == 0
 
 

@@ -1,7 +1,5 @@
 """Requirements that hold for a time: typed in the reader's zone, kept, shown as what they are."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.messages.requirements import Requirement, required
 from ses_webface.portal import ZONE_COOKIE
@@ -27,15 +25,15 @@ def in_warsaw(alice):
 
 
 def test_a_window_is_typed_as_clocks_show_it_and_stored_in_utc(in_warsaw, site) -> None:
-    page = in_warsaw.get(PATH).get_data(as_text=True)
+    page = in_warsaw.get(PATH).text
     assert 'name="zone" value="Europe/Warsaw"' in page
     assert "Times as clocks show them in Europe/Warsaw" in page
     data = {**DATA, "zone": "Europe/Warsaw", FROM: "2027-07-01T14:00", UNTIL: "2027-12-01T14:00"}
     assert in_warsaw.post(PATH, data).status_code == 303
     (saved,) = site.requirement_set("user", "alice").requirements
     assert (saved.valid_from, saved.valid_until) == ("2027-07-01T12:00:00Z", "2027-12-01T13:00:00Z")
-    assert f'name="{FROM}" value="2027-07-01T14:00"' in in_warsaw.get(PATH).get_data(as_text=True)
-    overview = in_warsaw.get("/requirements").get_data(as_text=True)
+    assert f'name="{FROM}" value="2027-07-01T14:00"' in in_warsaw.get(PATH).text
+    overview = in_warsaw.get("/requirements").text
     assert "from 2027-07-01 14:00 CEST until 2027-12-01 14:00 CET" in overview
 
 
@@ -60,7 +58,7 @@ def test_for_ever_can_be_read_and_edited_east_of_greenwich(in_warsaw, site) -> N
 
 def test_without_a_known_zone_times_are_utc(alice) -> None:
     alice.client.set_cookie(ZONE_COOKIE, "<script>alert(1)</script>")
-    page = alice.get(PATH).get_data(as_text=True)
+    page = alice.get(PATH).text
     assert "Times as clocks show them in UTC" in page
     assert "<script>alert" not in page
 
@@ -76,7 +74,7 @@ def test_without_a_known_zone_times_are_utc(alice) -> None:
 def test_a_wrong_time_is_named_and_kept(in_warsaw, site, field: str, typed: str, says: str) -> None:
     data = {**DATA, "zone": "Europe/Warsaw", FROM: "2027-02-01T00:00", field: typed}
     answer = in_warsaw.post(PATH, data)
-    text = answer.get_data(as_text=True)
+    text = answer.text
     assert answer.status_code == 422
     assert f'id="{field}-error"' in text
     assert says in text
@@ -87,10 +85,10 @@ def test_a_wrong_time_is_named_and_kept(in_warsaw, site, field: str, typed: str,
 def test_what_is_over_or_not_yet_is_shown_so_and_does_not_count(alice, site) -> None:
     _state(site, "user", "alice", PAST, COMING)
     for page in ("/requirements", PATH):
-        text = alice.get(page).get_data(as_text=True)
+        text = alice.get(page).text
         assert ">expired</span>" in text
         assert ">not yet</span>" in text
-    ranking = alice.get(PATH).get_data(as_text=True)
+    ranking = alice.get(PATH).text
     assert "below the hard minimum" not in ranking, "what is over refuses nothing"
     assert "Not counted here: Current write rate, whose time is over." in ranking
     assert "Not counted here: Current read rate, which holds from 2027-06-01 00:00 UTC." in ranking
@@ -99,7 +97,7 @@ def test_what_is_over_or_not_yet_is_shown_so_and_does_not_count(alice, site) -> 
 def test_what_is_over_lets_the_next_level_count(alice, site) -> None:
     _state(site, "user", "alice", PAST)
     _state(site, "site", "default", required("current-write-rate", 5, "MB/s"))
-    page = alice.get("/requirements/applied").get_data(as_text=True)
+    page = alice.get("/requirements/applied").text
     assert "Does not count: not valid any more." in page
     assert page.index("80\u00a0MB/s") < page.index("Applies.")
     assert "at least <b>5\u00a0MB/s</b></p>" in page

@@ -1,7 +1,5 @@
 """After requirements are saved, their page says what files got since then."""
 
-from __future__ import annotations
-
 import pytest
 from ses_client.messages.requirements import Subject, required
 
@@ -58,8 +56,7 @@ def test_a_page_is_shown_while_nobody_knows_what_files_got(alice, used, monkeypa
         raise UnavailableError("The database cannot be reached.")
 
     monkeypatch.setattr(type(used), "report", away)
-    page = alice.get(DD)
-    assert page.status_code == 200
+    page = alice.get(DD, code=200)
     assert "worth-title" not in page.text
     assert "ranks first" in page.text, "the rest of it is known"
 

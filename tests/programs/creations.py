@@ -24,10 +24,10 @@ class Creations:
         begun: dict[str, str] = {}
         directories: dict[str, str] = {}
         for line in text.splitlines():
-            found = _LINE.match(line)
-            if not found:
+            creation = _LINE.match(line)
+            if not creation:
                 continue
-            process, call, rest = found.groups()
+            process, call, rest = creation.groups()
             if rest.endswith(" <unfinished ...>"):
                 begun[process] = rest.removesuffix(" <unfinished ...>")
                 continue

@@ -1,7 +1,5 @@
 """What the tests of ses-run stand on: the built program, and programs of every kind to run."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

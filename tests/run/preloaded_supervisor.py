@@ -1,7 +1,5 @@
 """A ses-run whose supervisor has a library preloaded, which holds it at a chosen moment."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,14 +1,12 @@
 """The same small programs, built in the ways programs come."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from ran import ran
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent / "programs"
@@ -49,9 +47,5 @@ class Programs:
             pytest.skip(f"{command[0]} is not installed, and not in the list of packages")
         environment = {**os.environ, "GOCACHE": str(ROOT / "build" / "go"), "GO111MODULE": "off"}
         arguments = ["-pthread"] if command[0].endswith("gcc") and "-nostdlib" not in command else []
-        done = subprocess.run(
-            [*command, *arguments, "-o", built, SOURCES / source],
-            capture_output=True, text=True, timeout=600, env=environment, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        ran([*command, *arguments, "-o", built, SOURCES / source], env=environment)
         return built

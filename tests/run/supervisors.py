@@ -1,7 +1,5 @@
 """The processes of ses-run --supervise, by their roles."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +11,7 @@ MAX_SECONDS = 60
 
 def supervisors(union: Union) -> dict[int, str]:
     """The processes that supervise for programs of this union, by their role."""
-    found = {}
+    roles = {}
     marker = f"SES_AGENT_SOCKET={union.socket}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -21,8 +19,8 @@ def supervisors(union: Union) -> dict[int, str]:
             if words[0] not in (b"ses-supervisor", b"ses-standby"):
                 continue
             if marker in (process / "environ").read_bytes().split(b"\0"):
-                found[int(process.name)] = words[1].decode()
-    return found
+                roles[int(process.name)] = words[1].decode()
+    return roles
 
 
 WATCHDOGS = {"start": "watchdog", "successor": "watchdog"}

@@ -1,7 +1,5 @@
 """What programs in containers of the real Apptainer create on a union is placed, in both ways of the page."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

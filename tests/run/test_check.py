@@ -1,20 +1,18 @@
 """`ses-run --check` says who can place a program's files."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
 import shutil
 import signal
 import struct
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from program_ways import Programs
+from ran import ran
 
 NOBODY = 65534
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
@@ -23,10 +21,7 @@ BPF_RET, SECCOMP_RET_ALLOW = 0x06, 0x7FFF0000
 
 def check(ses_run: Path, program: str | Path, user: int | None = None) -> tuple[int, dict[str, Any]]:
     """The exit status and the report on a program."""
-    done = subprocess.run(
-        [ses_run, "--check", "--json", program],
-        capture_output=True, text=True, timeout=60, check=False, user=user, group=user,
-    )  # fmt: skip
+    done = ran([ses_run, "--check", "--json", program], code=None, user=user, group=user)
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 
@@ -147,19 +142,17 @@ def test_program_with_more_rights_is_seen(
 
 def test_unreachable_program_is_said_and_run(ses_run: Path, programs: Programs, tmp_path: Path) -> None:
     static, dynamic = programs.build("static", "touch.c"), programs.build("dynamic", "touch.c")
-    done = subprocess.run([ses_run, static, tmp_path / "file"], capture_output=True, text=True, check=False)
+    done = ran([ses_run, static, tmp_path / "file"], code=None)
     assert (done.returncode, done.stdout) == (0, "3\n")
     assert "static" in done.stderr
     quiet = [ses_run, dynamic, tmp_path / "file"]
-    assert subprocess.run(quiet, capture_output=True, text=True, check=True).stderr == ""
+    assert ran(quiet).stderr == ""
     loud = [ses_run, "--verbose", dynamic, tmp_path / "file"]
-    assert "preload library" in subprocess.run(loud, capture_output=True, text=True, check=True).stderr
+    assert "preload library" in ran(loud).stderr
 
 
 def test_32_bit_program_gets_no_library_it_would_complain_of(ses_run: Path, programs: Programs) -> None:
-    done = subprocess.run(
-        [ses_run, programs.build("32-bit", "end.c")], capture_output=True, text=True, check=False
-    )
+    done = ran([ses_run, programs.build("32-bit", "end.c")], code=None)
     assert (done.returncode, done.stdout) == (0, "")
     assert "ld.so" not in done.stderr
 
@@ -175,19 +168,12 @@ def allow_everything() -> None:
 
 def test_under_a_filter_of_somebody_else_nothing_is_said_to_be_placed(ses_run: Path) -> None:
     """As in a container: the library asks nobody there, and so makes the original calls."""
-    done = subprocess.run(
-        [ses_run, "--check", "--json", "/bin/sh"],
-        capture_output=True, text=True, timeout=60, check=False, preexec_fn=allow_everything,
-    )  # fmt: skip
+    done = ran([ses_run, "--check", "--json", "/bin/sh"], code=None, preexec_fn=allow_everything)
     report = json.loads(done.stdout)
     assert (done.returncode, report["reach"], report["filter"]) == (1, "nothing", "other")
     assert "started under a seccomp filter" in report["message"]
     assert "--library" not in report["message"]
-    loud = subprocess.run(
-        [ses_run, "/bin/sh", "-c", "exit 3"],
-        capture_output=True, text=True, timeout=60, check=False, preexec_fn=allow_everything,
-    )  # fmt: skip
-    assert loud.returncode == 3
+    loud = ran([ses_run, "/bin/sh", "-c", "exit 3"], code=3, preexec_fn=allow_everything)
     assert "started under a seccomp filter" in loud.stderr
 
 
@@ -198,10 +184,7 @@ def ignore_ends_of_children() -> None:
 @pytest.mark.parametrize("start", [None, ignore_ends_of_children])
 def test_under_a_supervisor_that_is_who_may_place(ses_run: Path, start: Callable[[], None] | None) -> None:
     """Also for a daemon that ignores the ends of its children, and whose programs do so then."""
-    done = subprocess.run(
-        [ses_run, "--supervise", ses_run, "--check", "--json", "/bin/sh"],
-        capture_output=True, text=True, timeout=60, check=False, preexec_fn=start,
-    )  # fmt: skip
+    done = ran([ses_run, "--supervise", ses_run, "--check", "--json", "/bin/sh"], code=None, preexec_fn=start)
     report = json.loads(done.stdout)
     assert (done.returncode, report["reach"], report["filter"]) == (0, "supervisor", "listener"), done.stderr
     assert "started under a supervisor" in report["message"]

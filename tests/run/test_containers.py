@@ -1,7 +1,5 @@
 """Programs in containers have their files placed by a supervisor outside, and cannot tell."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -15,6 +13,7 @@ import pytest
 from fake_agent import CREATED
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
+from ran import ran
 from supervisors import wait_for_end
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting in namespaces needs root")
@@ -194,9 +193,7 @@ def docker(union: Union, ses_run: Path, image: Path, tmp_path: Path) -> Iterator
         environment = {**union.environment(library=False), "PATH": os.environ["PATH"]}
 
         def run(*arguments: str, check: bool = True) -> str:
-            done = subprocess.run(
-                ["/usr/bin/docker", "--host", host, *arguments], capture_output=True, text=True, check=False
-            )
+            done = ran(["/usr/bin/docker", "--host", host, *arguments], code=None)
             assert not check or done.returncode == 0, (done.stderr, log.read_text()[-2000:])
             return done.stdout
 

@@ -1,7 +1,5 @@
 """ses-run becomes the program, with the library added and everything else as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 from built import BUILD
 from program_ways import Programs
+from ran import ran
 from units import RATES, SIZES
 
 NOBODY = 65534
@@ -20,14 +19,7 @@ NOBODY = 65534
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run with PATH and nothing else in the environment but what is given."""
-    return subprocess.run(
-        [str(part) for part in command],
-        env={"PATH": os.environ["PATH"], **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return ran([str(part) for part in command], code=None, env={"PATH": os.environ["PATH"], **environment})
 
 
 def variables(ses_run: Path, *options: str, **environment: str) -> dict[str, str]:
@@ -43,8 +35,8 @@ def library_of(ses_run: Path) -> str:
 
 
 def test_library_is_the_only_thing_added(ses_run: Path) -> None:
-    found = variables(ses_run, HOME="/nowhere")
-    assert found == {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LD_PRELOAD": library_of(ses_run)}
+    given = variables(ses_run, HOME="/nowhere")
+    assert given == {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LD_PRELOAD": library_of(ses_run)}
 
 
 @pytest.mark.parametrize("there", ["libm.so.6", "libm.so.6:libdl.so.2", "libm.so.6 libdl.so.2"])
@@ -68,9 +60,9 @@ def test_installed_library_is_named_such_that_the_linker_chooses_32_or_64_bits(
 ) -> None:
     """From the place of `bin/ses-run`, wherever the installation was moved."""
     cache = (BUILD / "CMakeCache.txt").read_text()
-    found = re.search(r"^CMAKE_INSTALL_LIBDIR:PATH=(.*)$", cache, re.MULTILINE)
-    assert found
-    place = tmp_path / found[1]
+    match = re.search(r"^CMAKE_INSTALL_LIBDIR:PATH=(.*)$", cache, re.MULTILINE)
+    assert match
+    place = tmp_path / match[1]
     place.mkdir(parents=True)
     (tmp_path / "bin").mkdir()
     installed = tmp_path / "bin/ses-run"
@@ -78,8 +70,8 @@ def test_installed_library_is_named_such_that_the_linker_chooses_32_or_64_bits(
     installed.chmod(0o755)
     (place / "libses-wrapper.so").write_bytes(Path(library_of(ses_run)).read_bytes())
     entry = variables(installed)["LD_PRELOAD"]
-    apart = found[1] == "lib64" or found[1].startswith("lib/")
-    assert entry == str(tmp_path / ("$LIB" if apart else found[1]) / "libses-wrapper.so")
+    apart = match[1] == "lib64" or match[1].startswith("lib/")
+    assert entry == str(tmp_path / ("$LIB" if apart else match[1]) / "libses-wrapper.so")
     assert str(place / "libses-wrapper.so") in run(installed, "cat", "/proc/self/maps").stdout
     musl = tmp_path / "musl"
     (tmp_path / "musl.c").write_text('#include <stdlib.h>\nint main(void) { return !getenv("LD_PRELOAD"); }')
@@ -104,9 +96,9 @@ def test_options_set_what_the_library_reads(
 
 
 def test_disabled_program_runs_as_if_without(ses_run: Path) -> None:
-    found = variables(ses_run, "--disable")
-    assert "LD_PRELOAD" not in found
-    assert found["SES_DISABLE"] == "1"
+    given = variables(ses_run, "--disable")
+    assert "LD_PRELOAD" not in given
+    assert given["SES_DISABLE"] == "1"
 
 
 def test_arguments_of_the_program_are_not_options_of_ses_run(ses_run: Path) -> None:
@@ -161,8 +153,8 @@ def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(
 ) -> None:
     done = run(ses_run, "--require", f"read>=1MB/s {kind}>={typed} average-read>=2MB/s", "true")
     assert done.returncode == 125
-    found = re.search(r'did you mean "(.*)"\?', done.stderr)
-    assert (found[1] if found else "") == (f"{kind}>={right}" if right else "")
+    match = re.search(r'did you mean "(.*)"\?', done.stderr)
+    assert (match[1] if match else "") == (f"{kind}>={right}" if right else "")
 
 
 def test_program_has_the_process_of_ses_run(ses_run: Path) -> None:

@@ -1,25 +1,20 @@
 """`ses-run --check` and `--verbose` say when this node lacks an agent, or managed storage."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_table import HEARTBEAT_AT, FakeTable
+from ran import ran
 
 
 def checked(ses_run: Path, agent: Path) -> tuple[int, dict[str, Any]]:
     """The exit status and the report on a program that can be placed, with the agent at a socket."""
-    done = subprocess.run(
-        [ses_run, "--check", "--json", "--socket", agent, "/bin/sh"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = ran([ses_run, "--check", "--json", "--socket", agent, "/bin/sh"], code=None)
     return done.returncode, json.loads(done.stdout)
 
 
@@ -45,17 +40,16 @@ def table(listening: Path) -> Iterator[FakeTable]:
         made.close()
 
 
-def test_a_node_without_an_agent_is_told_as_that(ses_run: Path, tmp_path: Path) -> None:
+def test_a_node_without_an_agent_is_reported_as_that(ses_run: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone.sock"
     status, report = checked(ses_run, gone)
     assert (status, report["reach"], report["agent"], report["managed"]) == (0, "library", False, None)
     assert f"but no agent listens at {gone} (No such file or directory)" in report["message"]
-    loud = subprocess.run(
+    loud = ran(
         [ses_run, "--verbose", "/bin/sh", "-c", "exit 3"],
-        capture_output=True, text=True, timeout=60, check=False,
+        code=3,
         env={**os.environ, "SES_AGENT_SOCKET": str(gone)},
-    )  # fmt: skip
-    assert loud.returncode == 3
+    )
     assert f"no agent listens at {gone}" in loud.stderr
 
 
@@ -72,7 +66,7 @@ def test_an_agent_that_published_nothing_yet_is_no_lack(ses_run: Path, listening
     assert "but" not in report["message"]
 
 
-def test_a_node_without_managed_storage_is_told_as_that(
+def test_a_node_without_managed_storage_is_reported_as_that(
     ses_run: Path, listening: Path, table: FakeTable
 ) -> None:
     _, report = checked(ses_run, listening)

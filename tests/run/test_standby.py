@@ -1,7 +1,5 @@
 """When watchdog and worker are killed together, one standby takes over, however many there are."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

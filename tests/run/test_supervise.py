@@ -4,8 +4,6 @@ For ten thousand creates while the supervisor is killed over and over:
 SES_SUPERVISED_CREATES=10000 .venv/bin/pytest --timeout 0 tests/run
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -22,6 +20,7 @@ from fake_agent import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
 from program_ways import Programs
+from ran import ran
 from supervisors import MAX_SECONDS, has_stopped, wait_for_all, wait_for_end, wait_until_gone
 
 KILLS = 20
@@ -40,11 +39,11 @@ def supervise(
 
 def held_by(pid: int) -> set[str]:
     """What a process has open; it may still be loading its libraries, and close one meanwhile."""
-    found = set()
+    seen = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):
-            found.add(str(link.readlink()))
-    return found
+            seen.add(str(link.readlink()))
+    return seen
 
 
 def made(directory: Path, known: int = 0) -> int:
@@ -116,12 +115,12 @@ def test_application_is_named_as_for_the_library(union: Union, ses_run: Path) ->
 def tree(directory: Path) -> list[tuple[str, int, int, int]]:
     """Every name with its mode and owners; mergerfs forgets the set-group-ID bit of directories it copies
     to another branch, for whoever creates a file there."""
-    found = []
+    seen = []
     for path in directory.rglob("*"):
         status = path.lstat()
         mode = status.st_mode & ~stat.S_ISGID if path.is_dir() else status.st_mode
-        found.append((str(path.relative_to(directory)), mode, status.st_uid, status.st_gid))
-    return sorted(found)
+        seen.append((str(path.relative_to(directory)), mode, status.st_uid, status.st_gid))
+    return sorted(seen)
 
 
 @pytest.mark.parametrize("way", ["static", "musl-static"])
@@ -409,6 +408,6 @@ def test_check_counts_the_supervisor(ses_run: Path, programs: Programs) -> None:
     program = programs.build("static", "touch.c")
     assert subprocess.run([ses_run, "--check", program], check=False, capture_output=True).returncode == 1
     command = [ses_run, "--supervise", "--check", program]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = ran(command, code=None)
     assert (done.returncode, done.stdout) == (0, f"{program}: {done.stdout.split(': ', 1)[1]}")
     assert "the supervisor places its files" in done.stdout

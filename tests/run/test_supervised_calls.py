@@ -1,9 +1,6 @@
 """Creates that pass the C library by: the supervisor sees them all the same, or says which it cannot."""
 
-from __future__ import annotations
-
 import errno
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +9,7 @@ import pytest
 from fake_agent import CREATED
 from mergerfs_union import NOBODY, Union
 from program_ways import Programs
+from ran import ran
 from supervisors import wait_for_end
 
 # Each makes a file of the name it is given, which the library does not see.
@@ -88,8 +86,7 @@ def test_io_uring_is_seen_by_nobody_unless_it_is_refused(
 
 
 def test_io_uring_is_refused_under_a_supervisor_only(ses_run: Path) -> None:
-    done = subprocess.run([ses_run, "--no-io-uring", "true"], capture_output=True, text=True, check=False)
-    assert done.returncode == 125
+    done = ran([ses_run, "--no-io-uring", "true"], code=125)
     assert "--no-io-uring goes with --supervise" in done.stderr
 
 

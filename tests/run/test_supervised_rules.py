@@ -1,7 +1,5 @@
 """What the site or a run excludes is excluded under the supervisor too: for the program that calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that are started in unusual surroundings are supervised as others are."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

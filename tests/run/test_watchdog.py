@@ -1,7 +1,5 @@
 """The watchdog, which takes calls from a worker that is slow, lets go on no call but the one it took."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

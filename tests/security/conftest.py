@@ -1,10 +1,7 @@
 """What the promises stand on: a real service in a folder that other users of the machine can look into."""
 
-from __future__ import annotations
-
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from built import BUILD
+from ran import ran
 from ses.api import library as binding
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -76,9 +74,7 @@ def limits_probe(limits_program: Path) -> Callable[[list[str]], list[str]]:
 
     def answers(lines: list[str]) -> list[str]:
         text = "".join(f"{line}\n" for line in lines)
-        done = subprocess.run(
-            [limits_program], input=text, capture_output=True, text=True, timeout=60, check=True
-        )
+        done = ran([limits_program], input=text)
         return done.stdout.splitlines()
 
     return answers

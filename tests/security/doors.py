@@ -1,13 +1,12 @@
 """The addresses processes listen on, and knocking at them as another user."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from ran import ran
 
 KNOCK = """
 import encodings.idna, http.client, json, os, socket, sys  # idna: what a connection imports itself
@@ -44,12 +43,12 @@ Door = int | str
 
 def family(pid: int) -> list[int]:
     """Return the processes below one."""
-    found = []
+    below = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             for child in (task / "children").read_text("utf-8").split():
-                found += [int(child), *family(int(child))]
-    return found
+                below += [int(child), *family(int(child))]
+    return below
 
 
 def doors(pids: Iterable[int]) -> list[Door]:
@@ -77,15 +76,7 @@ def doors(pids: Iterable[int]) -> list[Door]:
 
 def knock(user: int, door: Door, requests: list[tuple[str, str, str]]) -> list[tuple[int, str]]:
     """Send requests as a user; return status and text of each answer, 0 where there is none."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", KNOCK],
-        input=json.dumps([user, door, requests]),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-        cwd="/",
-    )
+    done = ran([sys.executable, "-I", "-c", KNOCK], input=json.dumps([user, door, requests]), cwd="/")
     return [(status, text) for status, text in json.loads(done.stdout)]
 
 

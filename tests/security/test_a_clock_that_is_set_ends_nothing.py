@@ -1,7 +1,5 @@
 """The machine's clock is set by hours while the service runs: no placement ends for that, none lives on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ses_service.ledger.announcement import silence_for

@@ -1,7 +1,5 @@
 """Promises about texts and names that are made to hold the service up."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

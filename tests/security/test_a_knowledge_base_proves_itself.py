@@ -1,7 +1,5 @@
 """A knowledge base elsewhere is asked by https, and believed by its certificate."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 from click import ClickException
 from click.testing import CliRunner
+from invoked import invoked
 from service_process import Running
 from ses_service.commands.main import main
 from ses_service.commands.store_at import store_at
@@ -45,8 +44,7 @@ def forward(listener: socket.socket, context: ssl.SSLContext, path: Path) -> Non
 @pytest.fixture
 def store_with_tls(tmp_path: Path, open_folder: Path) -> Iterator[str]:
     """The address of a store by https, whose certificate is of the site's own authority."""
-    made = CliRunner().invoke(main, ["tls", "init", str(tmp_path / "tls"), "localhost"])
-    assert made.exit_code == 0, made.output
+    invoked(main, ["tls", "init", str(tmp_path / "tls"), "localhost"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "tls" / "localhost.pem", tmp_path / "tls" / "localhost-key.pem")
     embedded = EmbeddedStore(open_folder / "store")
@@ -74,8 +72,7 @@ def test_one_of_the_sites_authority_is_used(
 
 
 def test_one_that_cannot_prove_itself_is_asked_nothing(store_with_tls: str, tmp_path: Path) -> None:
-    other = CliRunner().invoke(main, ["tls", "init", str(tmp_path / "other")])
-    assert other.exit_code == 0, other.output
+    invoked(main, ["tls", "init", str(tmp_path / "other")])
     for trust in (Trust(), Trust(tmp_path / "other" / "ca.pem")):
         with pytest.raises(KnowledgeBaseError, match="certificate verify failed"):
             HttpStore.for_oxigraph(store_with_tls, trust=trust).select("select * {?s ?p ?o} limit 1")
@@ -88,8 +85,7 @@ def test_no_password_goes_over_the_network_in_clear_text(tmp_path: Path, command
     password.chmod(0o600)
     own = [f"--state-dir={tmp_path / 'state'}", "--trust-loopback"] if command == ["serve"] else []
     told = ["--kb-url=http://192.0.2.1:3030/kb", f"--kb-credentials-file={password}"]
-    done = CliRunner().invoke(main, [*command, *own, *told])
-    assert done.exit_code == 2, done.output
+    done = invoked(main, [*command, *own, *told], code=2)
     assert "in clear text" in done.output
     assert "https" in done.output
 

@@ -1,7 +1,5 @@
 """A token of one node says nothing about another; two may be valid at once; what a node says is bounded."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from ses_service.commands.main import main
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
@@ -21,8 +20,7 @@ from service_process import SITE, Running
 
 def made(tokens: Path, *options: str) -> str:
     """Make a token by the command."""
-    done = CliRunner().invoke(main, ["token", "new", f"--tokens={tokens}", *options])
-    assert done.exit_code == 0, done.output
+    done = invoked(main, ["token", "new", f"--tokens={tokens}", *options])
     return done.output.strip()
 
 
@@ -138,8 +136,8 @@ def test_two_tokens_of_a_node_are_valid_until_one_is_revoked(guarded: Guarded) -
     assert [guarded.say(who, "n17", {})[0] for who in ("n17", "again")] == [200, 200]
     listing = ["token", "list", f"--tokens={guarded.tokens}"]
     listed = CliRunner().invoke(main, listing).output
-    told = json.loads(CliRunner().invoke(main, [*listing, "--json"]).output)
-    assert {"name": "agent-n17-2", "role": "node", "user": None, "node": "n17"} in told
+    answer = json.loads(CliRunner().invoke(main, [*listing, "--json"]).output)
+    assert {"name": "agent-n17-2", "role": "node", "user": None, "node": "n17"} in answer
     assert "agent-n17\tnode\tn17\n" in listed
     assert "agent-n17-2\tnode\tn17\n" in listed
     revoke = ["token", "revoke", f"--tokens={guarded.tokens}"]
@@ -155,9 +153,9 @@ def test_tokens_of_many_nodes_are_written_for_their_owner_alone(tmp_path: Path) 
     tokens, folder = tmp_path / "tokens.toml", tmp_path / "out"
     command = ["token", "nodes", f"--tokens={tokens}", f"--directory={folder}"]
     assert CliRunner().invoke(main, [*command, "n1", "n2"]).exit_code == 0
-    found = {path.name: path for path in folder.iterdir()}
-    assert set(found) == {"n1.token", "n2.token"}
-    for one in found.values():
+    files = {path.name: path for path in folder.iterdir()}
+    assert set(files) == {"n1.token", "n2.token"}
+    for one in files.values():
         assert one.stat().st_mode & 0o777 == 0o600
         assert one.read_text("utf-8").strip() not in tokens.read_text("utf-8")
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -2,8 +2,6 @@
 show and ask for certificates among each other.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import http.server
@@ -26,6 +24,7 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from cryptography import x509
+from invoked import invoked
 from patience import PATIENCE, wait_until
 from ports import free_port
 from service_process import SITE
@@ -89,8 +88,7 @@ def healthy(line: ssl.SSLSocket) -> bool:
 
 
 def init(folder: Path, *hosts: str) -> str:
-    done = CliRunner().invoke(service_command, ["tls", "init", str(folder / "tls"), *hosts])
-    assert done.exit_code == 0, done.output
+    done = invoked(service_command, ["tls", "init", str(folder / "tls"), *hosts])
     return done.output
 
 
@@ -162,8 +160,7 @@ def answered(parts: Parts, part: str, shown: str | None) -> bool:
 
 def test_the_command_says_that_https_is_spoken_where_http_is_named(parts: Parts) -> None:
     named = f"http://127.0.0.1:{parts.ports['service']}"
-    done = CliRunner().invoke(ses_command, ["status", "--url", named])
-    assert done.exit_code == 3
+    done = invoked(ses_command, ["status", "--url", named], code=3)
     assert f"speaks https, not http. Name it {named.replace('http', 'https')} with --url" in done.output
 
 

@@ -3,8 +3,6 @@
 Nodes are addresses of loopback, which are the names they stand for; each has a munged with the site's key.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import signal
@@ -21,6 +19,7 @@ import pytest
 import urllib3
 from built import BUILD
 from patience import PATIENCE, wait_until
+from ran import ran
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
 
@@ -221,7 +220,7 @@ def test_an_agent_without_munged_says_what_is_wrong(tmp_path: Path) -> None:
         agent.terminate()
         agent.wait(PATIENCE)
     for wrong in (["--token-file=/x"], ["--service=http://192.0.2.1:8630"]):
-        done = subprocess.run([*command, *wrong], capture_output=True, text=True, timeout=PATIENCE)
+        done = ran([*command, *wrong], code=None)
         assert done.returncode != 0, done.stderr
 
 

@@ -1,7 +1,5 @@
 """The command `ses` shows a session that munged vouches for, where a user has no token."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -13,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from munged import Munged, running_munged
-from patience import PATIENCE
+from ran import ran
 from service_process import SITE, Running
 
 SES = Path(sys.executable).parent / "ses"
@@ -48,9 +46,7 @@ def ses(site: Site, *command: str, **more: str) -> subprocess.CompletedProcess[s
         "SES_MUNGE_SOCKET": str(site.munged.socket),
         **more,
     }
-    return subprocess.run(
-        [SES, *command], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )  # fmt: skip
+    return ran([SES, *command], code=None, env=environment)
 
 
 def found(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

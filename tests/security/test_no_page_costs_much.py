@@ -4,8 +4,6 @@ As in ``test_no_request_costs_much.py``: what grows faster than its input takes 
 Pages are those of the portal's map of addresses, and the fields of a form are those on its page.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time
@@ -115,8 +113,8 @@ def _client(app: Flask, name: str | None) -> FlaskClient:
 
 
 def _token(page: str) -> str:
-    found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
-    return found.group(1) if found else ""
+    match = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
+    return match.group(1) if match else ""
 
 
 def _rules(app: Flask) -> Iterator[tuple[str, str, str, str]]:

@@ -1,7 +1,5 @@
 """What root or a service writes, makes or closes goes to no place that a planted link leads to."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable
@@ -35,8 +33,8 @@ def victim(tmp_path: Path) -> Path:
 
 
 def mark(path: Path) -> tuple[str, int, int, float]:
-    found = path.stat()
-    return path.read_text(), stat.S_IMODE(found.st_mode), found.st_uid, found.st_mtime
+    status = path.stat()
+    return path.read_text(), stat.S_IMODE(status.st_mode), status.st_uid, status.st_mtime
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS.keys())
@@ -87,8 +85,8 @@ def test_keys_are_given_away_where_they_are_made_and_nowhere_else(
     before = mark(victim)
     key_of(folder / "n1.pem").symlink_to(victim)
     ((path, _),) = make_certificates(folder, ["n1"], 10, 65534, 65534)
-    found = key_of(path).lstat()
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65534, 65534, 0o640)
+    status = key_of(path).lstat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (65534, 65534, 0o640)
     assert mark(victim) == before
     assert by_name == []
 

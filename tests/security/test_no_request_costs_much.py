@@ -4,8 +4,6 @@ The bound is one of processor time, and far above what a request of a megabyte t
 answered: a tenth of it here.  What grows faster than its input takes minutes at that size, on any machine.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import random

@@ -2,8 +2,6 @@
 machine by the user who listens.  Whoever takes the place of a stopped service hears nothing.
 """
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import os
@@ -21,7 +19,9 @@ import urllib3
 from built import BUILD
 from click.testing import CliRunner
 from fake_server import FakeServer
+from invoked import invoked
 from patience import PATIENCE, wait_until
+from ran import ran
 from service_process import SITE, Running
 from ses.cli import main as ses_command
 from ses_client import proven
@@ -45,8 +45,7 @@ class Site(NamedTuple):
 
 
 def run(*command: str) -> str:
-    done = CliRunner().invoke(service_command, list(command))
-    assert done.exit_code == 0, done.output
+    done = invoked(service_command, list(command))
     return done.output.strip()
 
 
@@ -241,9 +240,7 @@ def test_an_agent_finds_the_listener_of_every_loopback_address(
 @pytest.mark.parametrize("url", ["http://192.0.2.7:8630", "http://127.evil.example", "http://[2001:db8::1]"])
 def test_no_token_is_sent_to_another_machine_in_clear_text(url: str, tmp_path: Path) -> None:
     file = str(token_file(tmp_path))
-    done = subprocess.run(
-        [AGENT, "--service", url, "--token-file", file], capture_output=True, text=True, timeout=60
-    )
+    done = ran([AGENT, "--service", url, "--token-file", file], code=None)
     assert (done.returncode, "clear text; use https://" in done.stderr) == (2, True), done.stderr
     status, said = ses("elements", "--url", url, "--token-file", file)
     assert (status, "clear text. Use https://" in said) == (4, True), said

@@ -1,7 +1,5 @@
 """The worst requests of one user or node, at a real service, beside another user and who watches it."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable

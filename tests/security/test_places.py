@@ -1,7 +1,5 @@
 """No address, and no user, has all connections of a listener: who has most makes room."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

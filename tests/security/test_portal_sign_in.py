@@ -1,7 +1,5 @@
 """The portal: nobody keeps another out, guessing is slow, and a session that has ended stays ended."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -53,9 +51,9 @@ def app(tmp_path: Path, time: _Time) -> Flask:
 
 
 def _token(client: FlaskClient, page: str) -> str:
-    found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', client.get(page).get_data(as_text=True))
-    assert found, f"{page} has no form"
-    return found.group(1)
+    match = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', client.get(page).text)
+    assert match, f"{page} has no form"
+    return match.group(1)
 
 
 def _sign_in(

@@ -1,7 +1,5 @@
 """A user's token reads the requirements that can apply to that user, stated and changed, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Service, portal and monitor as processes: no client fills their memory or log, or holds them up."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

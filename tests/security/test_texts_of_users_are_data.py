@@ -1,7 +1,5 @@
 """A text of a user is a text wherever it comes out: a row of values, a function for each place."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -21,6 +19,7 @@ import pyoxigraph
 import pytest
 from flask import Flask
 from prometheus_client.parser import text_string_to_metric_families
+from ran import ran
 from rdflib import Literal, URIRef
 from ses.doctor.mounts import _swappable
 from ses.files import write_csv
@@ -141,9 +140,9 @@ class _Elements(HTMLParser):
 def elements(text: str) -> _Elements:
     assert not is_hidden(text, "\n\t\r")
     text.encode()
-    found = _Elements()
-    found.feed(text)
-    return found
+    parsed = _Elements()
+    parsed.feed(text)
+    return parsed
 
 
 def in_report(value: str) -> None:
@@ -185,13 +184,15 @@ _PAGE = (
 
 def in_portal(value: str) -> None:
     with _PORTAL.app_context():
-        found = elements(_PORTAL.jinja_env.from_string(_PAGE).render(value=value))
-    assert set(found.names) <= {"p", "textarea", "wbr", "bdi"}
-    assert [name for name, _ in found.attributes] == ["title", "data-x"]
+        parsed = elements(_PORTAL.jinja_env.from_string(_PAGE).render(value=value))
+    assert set(parsed.names) <= {"p", "textarea", "wbr", "bdi"}
+    assert [name for name, _ in parsed.attributes] == ["title", "data-x"]
 
 
 def in_metrics(value: str) -> None:
-    found = quota_page([Quota(value, Kind.USER, 1, value, used=1.0, limit=2.0, at=3.0)]).decode()
+    found = quota_page(
+        [Quota(value, Kind.USER, 1, value, used_bytes=1.0, limit_bytes=2.0, sampled_at=3.0)]
+    ).decode()
     names = [
         sample.labels["name"]
         for family in text_string_to_metric_families(found)
@@ -206,9 +207,9 @@ def in_turtle_of_the_site(value: str) -> None:
     lustre = FileSystem(name="lfs", mount_point=value, version="", targets=(), pools={})
     for text in (union_turtle(union), lustre_turtle(lustre)):
         assert not is_hidden(text, "\n")
-        found = list(pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE))
-        assert value in {one.object.value for one in found}
-        assert {one.subject.value.rpartition("/")[2] for one in found} <= {"union", "server", "b1", "lfs"}
+        triples = list(pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE))
+        assert value in {one.object.value for one in triples}
+        assert {one.subject.value.rpartition("/")[2] for one in triples} <= {"union", "server", "b1", "lfs"}
 
 
 def in_turtle_of_the_service(value: str) -> None:
@@ -350,15 +351,8 @@ for value in json.load(sys.stdin):
     except ValueError:
         structlog.get_logger().exception("failed")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        input=json.dumps(VALUES),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    events = [json.loads(one) for one in done.stderr.splitlines()]
+    done = ran([sys.executable, "-c", script], input=json.dumps(VALUES))
+    events = [json.loads(line) for line in done.stderr.splitlines()]
     assert len(events) == 3 * len(VALUES)
     assert [event["name"] for event in events[::3]] == VALUES
     assert not is_hidden(done.stderr, "\n")
@@ -376,10 +370,10 @@ def test_a_mount_point_is_read_as_it_is_and_is_no_other(shown: Path) -> None:
         b"9 1 0:9 / %s rw,nosuid shared:1 - lustre %s:/lfs rw\n" % (one, b"n" + one) for one in written
     )
     done = subprocess.run([shown, "mounts"], input=text, capture_output=True, check=True, timeout=60)
-    found = done.stdout.split(b"\0")[:-1]
-    assert found[::3] == [os.fsencode(name) for name in names]
-    assert set(found[1::3]) == {b"lustre"}
-    assert found[2::3] == [b"n" + os.fsencode(name) + b":/lfs" for name in names]
+    printed = done.stdout.split(b"\0")[:-1]
+    assert printed[::3] == [os.fsencode(name) for name in names]
+    assert set(printed[1::3]) == {b"lustre"}
+    assert printed[2::3] == [b"n" + os.fsencode(name) + b":/lfs" for name in names]
     assert [one.mount_point for one in parse_mountinfo(text)] == names
 
 

@@ -1,17 +1,14 @@
 """Promises about the embedded knowledge base and the other users of the machine."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from doors import doors, family, knock
+from http_server import Asked, HttpServer
 from service_process import Running
 
 QUERY, UPDATE = "application/sparql-query", "application/sparql-update"
@@ -26,19 +23,11 @@ def asked() -> list[str]:
 def web(asked: list[str]) -> int:
     """A port on which somebody notes who asks; to be seen when a store is made to ask others."""
 
-    class Noting(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Type", "text/turtle")
-            self.end_headers()
-            self.wfile.write(b"<a:loaded> <a:b> <a:c> .")
+    def note(question: Asked) -> None:
+        asked.append(question.path)
+        question.say(200, b"<a:loaded> <a:b> <a:c> .", Content_Type="text/turtle")
 
-        do_POST = do_GET
-
-    server = HTTPServer(("127.0.0.1", 0), Noting)
-    Thread(target=server.serve_forever, daemon=True).start()
-    return int(server.server_address[1])
+    return HttpServer(note).port
 
 
 def attempts(web: int) -> dict[str, tuple[str, str, str]]:
@@ -64,10 +53,10 @@ def test_another_user_can_neither_read_nor_change_it_nor_have_it_ask_others(
         for path in [open_folder, *open_folder.rglob("*")]:
             with suppress(FileNotFoundError):  # the store removes what it needs no more
                 path.chmod(0o777)
-    found = doors(family(service.process.pid))
-    assert found, "the store listens somewhere"
+    listening = doors(family(service.process.pid))
+    assert listening, "the store listens somewhere"
     tried = attempts(web)
-    for door in found:
+    for door in listening:
         answers = dict(zip(tried, knock(stranger, door, list(tried.values())), strict=True))
         done = {what: answer for what, answer in answers.items() if answer[0] != 0}
         assert not done, f"user {stranger} at {door}: {done}"

@@ -1,7 +1,5 @@
 """What one way in takes of numbers, names and counts, all take; what one refuses, all refuse."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -103,8 +101,8 @@ def _announces(kind: str, bound: float, weight: float) -> bool:
         "requirements": [{**need, "level": "explicit", "level_name": "request"}],
     }  # fmt: skip
     text = json.dumps({"incarnation": "0123456789abcdef", "number": 1, "decisions": [decision]})
-    found = AnnouncementIn.model_validate_json(text)
-    details = [one.detail for one in found.refused]
+    announcement = AnnouncementIn.model_validate_json(text)
+    details = [one.detail for one in announcement.refused]
     assert all(detail.startswith("requirements.0.") for detail in details), details
     return not details
 
@@ -137,24 +135,24 @@ def test_a_number_is_taken_at_every_door_or_at_none(kind: str, limits_probe: Pro
     unit = "B" if kind == "free-capacity" else "B/s"
     for (bound, weight, is_taken), answer in zip(NUMBERS, answers, strict=True):
         one = {"kind": kind, "minimum": bound, "unit": unit, "weight": weight}
-        found = {
+        verdicts = {
             **{door: door in answer.split() for door in ("socket", "claim", "answer", "policy")},
             "set": _put(one),
             "selection": _selects(one),
             "announcement": _announces(kind, bound, weight),
             "turtle": _described(kind, _turtle(bound), _iri(kind, unit), _turtle(weight)),
         }
-        assert found == dict.fromkeys(found, is_taken), (bound, weight)
+        assert verdicts == dict.fromkeys(verdicts, is_taken), (bound, weight)
 
 
 def _names(limit: int, size: Callable[[str], int]) -> list[tuple[str, bool]]:
     """Return names just below a limit, at it and just above, of characters of one to four bytes."""
-    found = []
+    verdicts = []
     for letter in "xé日😀":
         for length in (limit - 1, limit, limit + 1):
             letters, rest = divmod(length, size(letter))
-            found.append((letter * letters + "x" * rest, length <= limit))
-    return found
+            verdicts.append((letter * letters + "x" * rest, length <= limit))
+    return verdicts
 
 
 def _bytes(name: str) -> int:
@@ -204,7 +202,7 @@ def test_the_name_of_an_application_is_taken_at_every_door_or_at_none(
         counts, ignored, _, _ = _in_environment(limits_program, name, "1")
         assert (counts, ignored) == ((name, "") if is_taken else ("limits", name))
         run = [BUILD / "run/ses-run", "--application", name]
-        found = {
+        verdicts = {
             **{door: door in answer.split() for door in ("policy", "socket", "claim")},
             "python": does(lambda name=name: StoragePolicy().set_application(name), ValueError),
             "ses-run": subprocess.run([*run, "true"], capture_output=True, timeout=60).returncode == 0,
@@ -214,7 +212,7 @@ def test_the_name_of_an_application_is_taken_at_every_door_or_at_none(
             "turtle": _has_set("application", f"alice:{name}"),
             "portal": is_set_name("application", f"alice:{name}"),
         }
-        assert found == dict.fromkeys(found, is_taken), name
+        assert verdicts == dict.fromkeys(verdicts, is_taken), name
 
 
 def test_the_name_of_a_job_is_taken_at_every_door_or_at_none(
@@ -224,12 +222,12 @@ def test_the_name_of_a_job_is_taken_at_every_door_or_at_none(
         name = letters.replace("x", "1")
         _, _, counts, ignored = _in_environment(limits_program, "a", name)
         assert (counts, ignored) == ((name, "") if is_taken else ("", name))
-        found = {
+        verdicts = {
             **{door: door in limits_probe([f"@ {name}"])[0].split() for door in ("job", "group")},
             "selection": _is_valid(requests.SubjectIn, {"user": "alice", "job": name}),
             "portal": _filters("job", name),
         }
-        assert found == dict.fromkeys(found, is_taken), name
+        assert verdicts == dict.fromkeys(verdicts, is_taken), name
 
 
 @pytest.mark.parametrize(
@@ -246,16 +244,16 @@ def test_a_name_is_taken_at_every_door_or_at_none(name: str, is_taken: bool, lim
     """
     wrong = {one.node for one in validate(described, "limits") if one.severity == "error"}
     assert len(wrong) == (0 if is_taken else 3), wrong
-    found = {"subject": _is_valid(requests.SubjectIn, {"user": name, "vo": name})}
+    verdicts = {"subject": _is_valid(requests.SubjectIn, {"user": name, "vo": name})}
     if "\n" not in name:
-        found["jobs"] = "user" in limits_probe([f"@ {name}"])[0].split()
+        verdicts["jobs"] = "user" in limits_probe([f"@ {name}"])[0].split()
     if name.isalpha():
-        found["account"] = _is_valid(AccountIn, {"user": name, "vo": name})
-        found["portal"] = is_set_name("user", name) and is_set_name("vo", name)
-        found["set"] = _is_set(Level.USER, name)
-        found["sets"] = _is_set(Level.VO, name)
-        found["filter"] = _filters("user", name)
-    assert found == dict.fromkeys(found, is_taken), name
+        verdicts["account"] = _is_valid(AccountIn, {"user": name, "vo": name})
+        verdicts["portal"] = is_set_name("user", name) and is_set_name("vo", name)
+        verdicts["set"] = _is_set(Level.USER, name)
+        verdicts["sets"] = _is_set(Level.VO, name)
+        verdicts["filter"] = _filters("user", name)
+    assert verdicts == dict.fromkeys(verdicts, is_taken), name
 
 
 @pytest.mark.parametrize(
@@ -283,12 +281,12 @@ def test_a_name_of_two_parts_is_as_long_as_both_may_be(level: str, name: str, is
 @pytest.mark.parametrize("count", [limits.MAX_REQUIREMENTS + more for more in (-1, 0, 1)])
 def test_so_many_requirements_are_taken_at_every_door_or_at_none(count: int, limits_probe: Probe) -> None:
     one = {"kind": "free-capacity", "minimum": 1, "unit": "B"}
-    found = {
+    verdicts = {
         **{door: door in limits_probe([f"# {count}"])[0].split() for door in ("socket", "claim")},
         "set": _is_valid(requests.Requirements, [one] * count),
         "turtle": _has_set("user", "alice", count),
     }
-    assert found == dict.fromkeys(found, count <= limits.MAX_REQUIREMENTS)
+    assert verdicts == dict.fromkeys(verdicts, count <= limits.MAX_REQUIREMENTS)
 
 
 def _typed(kind: str, amount: str, unit: str, weight: str) -> bool:
@@ -336,16 +334,16 @@ def test_a_text_is_taken_at_every_door_or_at_none(word: str, limits_probe: Probe
     texts = [f"{word}>={amount}{per},weight={weight}" for amount, weight in TEXTS]
     for (amount, weight), text, answer in zip(TEXTS, texts, limits_probe(texts), strict=True):
         number, unit = re.fullmatch(r"(.*?)([A-Za-z]+)", amount).groups()  # type: ignore[union-attr]
-        found = {
+        verdicts = {
             "environment and --storage": answer == "taken",
             "python": _in_python(kind, amount + per, weight),
             "command": _commanded(text.replace(word, kind)),
         }
         if float(number) > 0:  # in the portal, an empty field asks for nothing
-            found["portal"] = _typed(kind, number, unit + per, weight)
+            verdicts["portal"] = _typed(kind, number, unit + per, weight)
         if number.isascii():
-            found["turtle"] = _described(kind, number, _iri(kind, unit + per), weight)
-        assert found == dict.fromkeys(found, TEXTS[amount, weight]), (text, answer)
+            verdicts["turtle"] = _described(kind, number, _iri(kind, unit + per), weight)
+        assert verdicts == dict.fromkeys(verdicts, TEXTS[amount, weight]), (text, answer)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Requests that wait for a thread, or run: callers have turns, none has all, and none runs for ever."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Without a token: at the UNIX socket who the kernel says; with --trust-loopback who names this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd
@@ -15,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from doors import knock
+from invoked import invoked
 from service_process import SITE, Running
 from ses_service.api.authentication import Authenticator
 from ses_service.api.problems import UnauthenticatedProblem
@@ -79,16 +77,16 @@ def test_what_passed_a_proxy_is_not_believed_at_the_socket() -> None:
 
 def test_a_user_acts_for_nobody_else_at_the_socket() -> None:
     name = pwd.getpwuid(65534).pw_name
-    found = Authenticator(None, trust_loopback=False).principal(
+    principal = Authenticator(None, trust_loopback=False).principal(
         {"X-Acting-User": "bob"}.get, "x", "uid:65534"
     )
-    assert (found.role, found.user) == (Role.USER, name)
+    assert (principal.role, principal.user) == (Role.USER, name)
 
 
 def test_the_portals_user_acts_for_people_at_the_socket_and_is_no_administrator() -> None:
     asked = Authenticator(None, trust_loopback=False, portal_uid=65534)
-    found = asked.principal({"X-Acting-User": "bob"}.get, "x", "uid:65534")
-    assert (found.role, found.user) == (Role.PORTAL, "bob")
+    principal = asked.principal({"X-Acting-User": "bob"}.get, "x", "uid:65534")
+    assert (principal.role, principal.user) == (Role.PORTAL, "bob")
     with pytest.raises(UnauthenticatedProblem):
         asked.principal({"X-Forwarded-For": "192.0.2.7"}.get, "x", "uid:65534")
 
@@ -134,8 +132,7 @@ def test_every_number_of_a_user_is_one(user: int, open_folder: Path) -> None:
 
 
 def test_a_service_at_a_socket_needs_no_tokens_to_start(open_folder: Path) -> None:
-    done = CliRunner().invoke(main, ["serve", f"--state-dir={open_folder / 'state'}"])
-    assert done.exit_code == 2
+    done = invoked(main, ["serve", f"--state-dir={open_folder / 'state'}"], code=2)
     assert "--socket PATH" in done.output
     running = Running(open_folder, f"--site={SITE}", f"--socket={open_folder / 'door'}").wait_ready()
     assert running.call("GET", "/v1/elements")[0] == 401, "at the port a token is needed"

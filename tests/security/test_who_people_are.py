@@ -1,7 +1,5 @@
 """Names of people: what one part takes all take, and what one refuses all refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -69,9 +67,9 @@ def test_a_name_is_a_users_in_every_part_or_in_none(client: FlaskClient, name: s
 
 def _is_told(client: FlaskClient, user: str, vo: str) -> bool:
     body = {"accounts": [{"user": "somebody", "vo": "materials"}, {"user": user, "vo": vo}]}
-    told = client.put("/v1/members/accounts", json=body).get_json()
-    assert told["accounts"] + told["refused"] == 2
-    return told["accounts"] == 2  # type: ignore[no-any-return]
+    answer = client.put("/v1/members/accounts", json=body).get_json()
+    assert answer["accounts"] + answer["refused"] == 2
+    return answer["accounts"] == 2  # type: ignore[no-any-return]
 
 
 def _is_typed(client: FlaskClient, vo: str) -> bool:

@@ -1,7 +1,5 @@
 """A node's agent as services hear it, and what they say of its files."""
 
-from __future__ import annotations
-
 import itertools
 import secrets
 from typing import Any
@@ -131,13 +129,13 @@ class Node:
 
 def placements(service: Running, state: str) -> list[str]:
     """The ids of all placements in a state."""
-    found: list[str] = []
+    ids: list[str] = []
     for element in service.call("GET", "/v1/elements")[1]["elements"]:
         query = f"state={state}&element={element['id']}&limit=1000"
         listed = service.call("GET", f"/v1/placements?{query}")[1]["placements"]
         assert len(listed) < 1000
-        found += [one["placement_id"] for one in listed]
-    return found
+        ids += [one["placement_id"] for one in listed]
+    return ids
 
 
 def carried(service: Running) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -331,23 +331,39 @@ class Service:
         assert told.get_json()["refused"] == []
         return ids
 
-    def get(self, path: str, **options: Any) -> Any:
-        return self.client.get(path, **options)
+    def get(self, path: str, code: int | None = None, **options: Any) -> Any:
+        return self._asked("GET", path, code, options)
 
-    def post(self, path: str, body: Any, **options: Any) -> Any:
-        return self.client.post(path, json=body, **options)
+    def post(self, path: str, body: Any, code: int | None = None, **options: Any) -> Any:
+        return self._asked("POST", path, code, {"json": body, **options})
 
-    def put(self, path: str, body: Any, **options: Any) -> Any:
-        return self.client.put(path, json=body, **options)
+    def put(self, path: str, body: Any, code: int | None = None, **options: Any) -> Any:
+        return self._asked("PUT", path, code, {"json": body, **options})
 
     def patch(self, path: str, body: Any, **options: Any) -> Any:
         return self.client.patch(path, json=body, **options)
 
+    def _asked(self, method: str, path: str, code: int | None, options: dict[str, Any]) -> Any:
+        answer = self.client.open(path, method=method, **options)
+        assert code in (None, answer.status_code), answer.text
+        return answer
+
 
 @pytest.fixture
-def service(site: type[Site], clock: Clock) -> Service:
+def serve(clock: Clock) -> Callable[..., Service]:
+    """Make a service of a site, or of so many equal elements, at the time of ``clock``."""
+
+    def made(site: Site | Environment | int, **config: Any) -> Service:
+        described = Site.equal(site) if isinstance(site, int) else site
+        return Service(described.environment if isinstance(described, Site) else described, clock, **config)
+
+    return made
+
+
+@pytest.fixture
+def service(serve: Callable[..., Service]) -> Service:
     """Three equal elements b0, b1, b2 of union, read and trusted."""
-    return Service(site.equal(3).environment, clock).refresh()
+    return serve(3).refresh()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """OpenLDAP's slapd as a process of a test's own, on a loopback port and a socket."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

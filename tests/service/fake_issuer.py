@@ -1,15 +1,12 @@
 """A fake OIDC issuer: discovery and keys over HTTP, and tokens really signed."""
 
-from __future__ import annotations
-
 import json
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from http_server import Asked, HttpServer
 
 AUDIENCE = "qstorman"
 
@@ -22,32 +19,14 @@ class FakeIssuer:
         self.name = "first"
         self.answers: dict[str, tuple[int, bytes]] = {}
         self.asked: dict[str, int] = {}
-        fake = self
+        self._server = HttpServer(self._serve)
+        self.url, self.keys_url = f"{self._server.url}/realm", f"{self._server.url}/keys"
+        self.stop = self._server.close
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                fake.asked[self.path] = fake.asked.get(self.path, 0) + 1
-                status, body = fake.answer(self.path)
-                self.send_response(status)
-                self.send_header("Location", "/keys")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/realm"
-        self.keys_url = f"http://127.0.0.1:{self._server.server_port}/keys"
-        self._thread = Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Serve no more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(60)
+    def _serve(self, asked: Asked) -> None:
+        self.asked[asked.path] = self.asked.get(asked.path, 0) + 1
+        status, body = self.answer(asked.path)
+        asked.say(status, body, Location="/keys")
 
     def rotate(self) -> None:
         """Sign with another key from now on, of another type, and serve only that."""
@@ -65,8 +44,8 @@ class FakeIssuer:
     def public(self) -> dict[str, Any]:
         """The key it signs with, as it tells it."""
         kind = jwt.algorithms.RSAAlgorithm if self.name == "first" else jwt.algorithms.ECAlgorithm
-        found: dict[str, Any] = json.loads(kind.to_jwk(self.private.public_key()))
-        return {**found, "kid": self.name, "use": "sig"}
+        jwk: dict[str, Any] = json.loads(kind.to_jwk(self.private.public_key()))
+        return {**jwk, "kid": self.name, "use": "sig"}
 
     def token(self, user: str = "alice", *, headers: dict[str, Any] | None = None, **claims: Any) -> str:
         """A token that is good for an hour, with claims of its own; ``None`` leaves one out."""

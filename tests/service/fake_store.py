@@ -1,7 +1,5 @@
 """A SPARQL store in this process, for a handful of statements."""
 
-from __future__ import annotations
-
 from rdflib import URIRef
 from ses_service.knowledge.store.in_memory import GraphInMemory
 

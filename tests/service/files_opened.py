@@ -1,7 +1,5 @@
 """What an agent says of files that programs placed: the only way by which the ledger hears of them."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

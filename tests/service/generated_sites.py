@@ -1,7 +1,5 @@
 """Sites of any kind, as hypothesis generates them: facts, what was seen, and what each element carries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

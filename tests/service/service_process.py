@@ -6,13 +6,15 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import urllib3
 from patience import PATIENCE, wait_for_answer, wait_until
 from ports import free_port
+from ran import ran
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
 
@@ -79,3 +81,24 @@ def alive(pid: int) -> bool:
 
 def wait_until_gone(pids: list[int]) -> None:
     wait_until(lambda: not any(map(alive, pids)), "they have ended")
+
+
+@contextmanager
+def monitored(etc: Path, directories: Iterable[Path]) -> Iterator[tuple[str, ...]]:
+    """Describe directories by ``ses init`` and start a monitor; gives the options of a service of them."""
+    programs, port = Path(sys.executable).parent, free_port()
+    ran([programs / "ses", "init", etc, *(f"--directories={directory}" for directory in directories)])
+    site, listen = etc / "qstorman/site.ttl", f"127.0.0.1:{port}"
+    command = [programs / "smed-monitor", "serve", f"--config={etc / 'qstorman/smed.toml'}"]
+    command += [f"--site={site}", f"--listen={listen}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as monitor:
+        try:
+            yield f"--site={site}", f"--monitor-url=http://{listen}", "--trust-loopback"
+        finally:
+            monitor.kill()
+
+
+def sees_all(service: Running) -> bool:
+    """Whether its monitor has samples of all its elements."""
+    elements = service.call("GET", "/v1/elements")[1]["elements"]
+    return all((element["observation"] or {}).get("state") == "ok" for element in elements)

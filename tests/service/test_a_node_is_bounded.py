@@ -1,7 +1,5 @@
 """What one node may have open, and may begin, is bounded, so that one that lies cannot fill the ledger."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 
@@ -13,10 +11,10 @@ from ses_service.model.policies import Policies
 
 
 def test_a_node_has_no_more_files_open_than_an_agent_follows(
-    make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_bounds, "MAX_OPEN", 3)
-    service = make_service(site.equal(2).environment, clock).refresh()
+    service = serve(2).refresh()
     ids = new_ids(5)
     said = announcement(ids, ["union/b0"])
     answer = service.post("/v1/nodes/n1/announcements", said).get_json()
@@ -30,11 +28,9 @@ def test_a_node_has_no_more_files_open_than_an_agent_follows(
     )
 
 
-def test_a_job_has_one_user_on_a_node_and_who_else_names_it_has_files_of_no_job(
-    make_service: Any, site: Any, clock: Any
-) -> None:
+def test_a_job_has_one_user_on_a_node_and_who_else_names_it_has_files_of_no_job(serve: Any) -> None:
     """As an agent says it that believes what programs name; nothing else of its message is worse for it."""
-    service = make_service(site.equal(2).environment, clock).refresh()
+    service = serve(2).refresh()
     first, theirs, own, elsewhere, late = new_ids(5)
 
     def say(node: str, **lists: Any) -> None:
@@ -62,9 +58,9 @@ def test_a_job_has_one_user_on_a_node_and_who_else_names_it_has_files_of_no_job(
 AT_ONCE = 60  # files: ten minutes' worth at a tenth of a file a second
 
 
-def bounded(make_service: Any, site: Any, clock: Any) -> Any:
+def bounded(serve: Any) -> Any:
     policies = Policies(node_files_per_second=0.1)
-    return make_service(site.equal(2).environment, clock, policies=policies).refresh()
+    return serve(2, policies=policies).refresh()
 
 
 def say(
@@ -82,10 +78,8 @@ def check(service: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_node_that_tells_of_more_and_more_files_is_not_believed_for_ever(
-    make_service: Any, site: Any, clock: Any
-) -> None:
-    service = bounded(make_service, site, clock)
+def test_a_node_that_tells_of_more_and_more_files_is_not_believed_for_ever(serve: Any) -> None:
+    service = bounded(serve)
     assert check(service)["ok"]
     refused = [say(service, "liar", new_ids(50), incarnation=f"{number:016x}") for number in range(1, 40)]
     taken = sum(50 - one for one in refused)
@@ -101,10 +95,8 @@ def test_a_node_that_tells_of_more_and_more_files_is_not_believed_for_ever(
     assert f'ses_files_refused_total{{reason="too-fast"}} {sum(refused):.1f}' in metrics
 
 
-def test_a_node_may_begin_more_as_time_goes_by_and_silence_is_no_trick(
-    make_service: Any, site: Any, clock: Any
-) -> None:
-    service = bounded(make_service, site, clock)
+def test_a_node_may_begin_more_as_time_goes_by_and_silence_is_no_trick(serve: Any, clock: Any) -> None:
+    service = bounded(serve)
     say(service, "liar", new_ids(2 * AT_ONCE))
     clock.time += 100
     service.runtime.state.expire()
@@ -116,15 +108,15 @@ def test_a_node_may_begin_more_as_time_goes_by_and_silence_is_no_trick(
     assert say(service, "liar", new_ids(AT_ONCE)) == 0
 
 
-def test_files_that_are_taken_up_again_count(make_service: Any, site: Any, clock: Any) -> None:
-    service = bounded(make_service, site, clock)
+def test_files_that_are_taken_up_again_count(serve: Any) -> None:
+    service = bounded(serve)
     ids = new_ids(1)
     assert sum(say(service, "liar", ids, reason="unused") for _ in range(AT_ONCE)) == 0
     assert sum(say(service, "liar", ids, reason="unused") for _ in range(50)) >= 49
 
 
-def test_what_an_agent_says_again_does_not_count(make_service: Any, site: Any, clock: Any) -> None:
-    service = bounded(make_service, site, clock)
+def test_what_an_agent_says_again_does_not_count(serve: Any) -> None:
+    service = bounded(serve)
     said = announcement(new_ids(50), ["union/b0"])
     for _ in range(20):
         assert service.post("/v1/nodes/n1/announcements", said).get_json()["refused"] == []
@@ -146,10 +138,10 @@ def test_nodes_that_begin_few_files_are_forgotten() -> None:
 
 
 def test_one_user_of_a_node_with_too_many_open_costs_another_nothing(
-    make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_bounds, "MAX_OPEN", 8)
-    service = make_service(site.equal(2).environment, clock).refresh()
+    service = serve(2).refresh()
     mallory, alice = new_ids(12), new_ids(3)
     files = announcement(mallory, ["union/b0"], user="mallory")["opened"]
     files += announcement(alice, ["union/b0"])["opened"]

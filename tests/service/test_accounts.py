@@ -1,7 +1,5 @@
 """The VO of a portal's account counts for the programs of its user."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,8 @@ ALICE = {"accounts": [{"user": "alice", "vo": "materials"}]}
 
 
 def vo_of(service: Any, user: str) -> tuple[Any, Any]:
-    found = service.get(f"/v1/requirements/effective?user={user}").get_json()
-    return found["subject"]["vo"], found["vo_from"]
+    answer = service.get(f"/v1/requirements/effective?user={user}").get_json()
+    return answer["subject"]["vo"], answer["vo_from"]
 
 
 def test_decisions_go_by_the_vo_of_the_account(service: Any) -> None:
@@ -31,22 +29,20 @@ def test_decisions_go_by_the_vo_of_the_account(service: Any) -> None:
     assert vo_of(service, "alice") == (None, None)
 
 
-def test_the_site_goes_before_the_account(make_service: Any, site: Any, clock: Any) -> None:
+def test_the_site_goes_before_the_account(serve: Any, site: Any) -> None:
     environment = replace(site.equal(1).environment, home_vo={"alice": "physics"})
-    service = make_service(environment, clock).refresh()
+    service = serve(environment).refresh()
     service.put(PATH, ALICE)
     assert vo_of(service, "alice") == ("physics", "site description")
 
 
-def test_portals_and_administrators_tell_it(make_service: Any, site: Any, clock: Any, tmp_path: Path) -> None:
+def test_portals_and_administrators_tell_it(serve: Any, tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
     made = {
         role: add_token(file, role, role.value, "bob" if role is Role.USER else None)
         for role in (Role.PORTAL, Role.ADMIN, Role.USER, Role.NODE)
     }
-    service = make_service(
-        site.equal(1).environment, clock, tokens=TokenFile(file), trust_loopback=False
-    ).refresh()
+    service = serve(1, tokens=TokenFile(file), trust_loopback=False).refresh()
     told = {
         role: service.put(PATH, ALICE, headers={"Authorization": f"Bearer {token}"}).status_code
         for role, token in made.items()
@@ -113,11 +109,11 @@ def test_the_answer_says_what_does_not_count_and_why(service: Any, clock: Any) -
     service.put("/v1/requirements/user/alice", stated(2, valid_until=f"{day}13:00:00Z"))
     service.put("/v1/requirements/vo/materials", stated(3))
     service.put("/v1/requirements/site/default", stated(4))
-    found = service.get("/v1/requirements/effective?user=alice&application=dd").get_json()
-    assert [(requirement["level"], requirement["minimum"]) for requirement in found["requirements"]] == [
+    answer = service.get("/v1/requirements/effective?user=alice&application=dd").get_json()
+    assert [(requirement["level"], requirement["minimum"]) for requirement in answer["requirements"]] == [
         ("vo", 3)
     ]
-    assert [(one["level"], one["minimum"], one["reason"]) for one in found["passed_over"]] == [
+    assert [(one["level"], one["minimum"], one["reason"]) for one in answer["passed_over"]] == [
         ("application", 1, "not valid yet"),
         ("user", 2, "not valid any more"),
         ("site", 4, "hidden by the requirement of vo materials"),

@@ -1,10 +1,9 @@
 """Which request is answered next."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ses_service.http import admission as admission_module
@@ -17,19 +16,21 @@ def passes_of_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
+def use(turns: list[Any], who: object) -> Callable[[], bool]:
+    """Return what writes down that it was somebody's turn."""
+    return lambda: turns.append(who) is None
+
+
 def test_who_finds_the_line_full_is_refused_at_once() -> None:
     used: list[int] = []
 
-    def use(number: int) -> Callable[[], bool]:
-        return lambda: used.append(number) is None
-
     async def whole() -> None:
         admission = Admission()
-        assert admission.submit(1, use(1))
-        assert admission.submit(1, use(2))
+        assert admission.submit(1, use(used, 1))
+        assert admission.submit(1, use(used, 2))
         assert used == [1], "the second waits for a pass of its own"
         assert admission.full(1)
-        assert not admission.submit(1, use(3))
+        assert not admission.submit(1, use(used, 3))
         await asyncio.sleep(0)
 
     asyncio.run(whole())
@@ -50,10 +51,10 @@ def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
         admission = Admission()
         assert admission.submit(9, lambda: True)
         assert admission.submit(9, fail)
-        assert admission.submit(9, lambda: used.append(1) is None)
+        assert admission.submit(9, use(used, 1))
         for _ in range(5):
             await asyncio.sleep(0)
-        assert admission.submit(0, lambda: used.append(2) is None), "nobody waits any more"
+        assert admission.submit(0, use(used, 2)), "nobody waits any more"
 
     asyncio.run(whole())
     assert used == [1, 2]
@@ -63,16 +64,13 @@ def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
 def test_who_asks_without_pause_waits_for_oneself_and_leaves_others_room() -> None:
     order: list[str] = []
 
-    def use(who: str) -> Callable[[], bool]:
-        return lambda: order.append(who) is None
-
     async def whole() -> None:
         admission = Admission()
-        taken = [admission.submit(8, use("user"), "user") for _ in range(20)]
+        taken = [admission.submit(8, use(order, "user"), "user") for _ in range(20)]
         assert sum(taken) == 1 + 6, "one at once, and three quarters of the room"
-        assert admission.submit(8, use("n1"), "n1")
-        assert admission.submit(8, use("n2"), "n2")
-        assert not admission.submit(8, use("n3"), "n3"), "now it is full"
+        assert admission.submit(8, use(order, "n1"), "n1")
+        assert admission.submit(8, use(order, "n2"), "n2")
+        assert not admission.submit(8, use(order, "n3"), "n3"), "now it is full"
         while len(order) < 9:
             await asyncio.sleep(0)
 
@@ -83,20 +81,17 @@ def test_who_asks_without_pause_waits_for_oneself_and_leaves_others_room() -> No
 def test_nodes_go_first_and_users_do_not_fill_their_room() -> None:
     order: list[str] = []
 
-    def use(who: str) -> Callable[[], bool]:
-        return lambda: order.append(who) is None
-
     async def whole() -> None:
         admission = Admission()
-        assert admission.submit(2, use("user"), "user")
-        assert admission.submit(2, use("user"), "user")
-        assert admission.submit(2, use("other"), "other")
+        assert admission.submit(2, use(order, "user"), "user")
+        assert admission.submit(2, use(order, "user"), "user")
+        assert admission.submit(2, use(order, "other"), "other")
         assert admission.full(2)
-        assert not admission.submit(2, use("another"), "another")
+        assert not admission.submit(2, use(order, "another"), "another")
         assert not admission.full(2, node=True)
-        assert admission.submit(2, use("n1"), "n1", node=True)
-        assert admission.submit(2, use("n2"), "n2", node=True)
-        assert not admission.submit(2, use("n3"), "n3", node=True)
+        assert admission.submit(2, use(order, "n1"), "n1", node=True)
+        assert admission.submit(2, use(order, "n2"), "n2", node=True)
+        assert not admission.submit(2, use(order, "n3"), "n3", node=True)
         while len(order) < 5:
             await asyncio.sleep(0)
 

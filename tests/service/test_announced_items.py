@@ -1,7 +1,5 @@
 """What one user made a node say decides over none of what it says of others."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any
@@ -98,8 +96,7 @@ def test_an_announcement_that_is_right_is_read_once(monkeypatch: pytest.MonkeyPa
 )
 def test_a_message_that_is_wrong_as_a_whole_is_refused_as_a_whole(service: Any, broken: Any) -> None:
     message = {**said(opened=[file(one) for one in new_ids(1)]), **broken}
-    answer = service.post(ROUTE, message)
-    assert answer.status_code == 422
+    answer = service.post(ROUTE, message, code=422)
     assert answer.get_json()["errors"]
 
 

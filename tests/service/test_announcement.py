@@ -1,7 +1,5 @@
 """Announcements: a node's word about its files, taken once however often it is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -87,9 +85,9 @@ def saying(
 def test_an_opening_is_noted_with_what_the_agent_knows(site: Site) -> None:
     one = site.book(1)
     taken = site.say(saying(opened(one)))
-    found = site.ledger.get(one)
-    assert (found.state, found.path, found.device, found.inode) == (PlacementState.OPEN, "/u/f", 7, "42")
-    assert (found.subject.application, found.subject.job) == ("dd", "job-1")
+    entry = site.ledger.get(one)
+    assert (entry.state, entry.path, entry.device, entry.inode) == (PlacementState.OPEN, "/u/f", 7, "42")
+    assert (entry.subject.application, entry.subject.job) == ("dd", "job-1")
     assert (taken.unknown, taken.refused) == ((), ())
 
 
@@ -191,10 +189,10 @@ def test_an_unknown_file_is_asked_for_and_then_restored(site: Site) -> None:
     origin = Origin(("u/b",), 90.0, 0.25, "agent", 1000.0, ("chosen among 4 of 3",))
     assert site.say(saying(opened(name, origin))).unknown == ()
     site.say(saying(opened(name, origin)))
-    found = site.ledger.get(name)
-    assert (found.element.id, found.decided_by, found.placed_at) == ("u/b", "agent", 90.0)
-    assert (found.subject.vo, found.backend) == ("materials", "mergerfs")
-    assert found.notes == ("chosen among 4 of 3",)
+    entry = site.ledger.get(name)
+    assert (entry.element.id, entry.decided_by, entry.placed_at) == ("u/b", "agent", 90.0)
+    assert (entry.subject.vo, entry.backend) == ("materials", "mergerfs")
+    assert entry.notes == ("chosen among 4 of 3",)
     assert site.open_now() == [0, 1, 0]
     assert site.ledger.counts.reserved.tolist() == [0, 1000, 0]
 
@@ -297,18 +295,18 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     report = replace(opened("a" * 16, origin), in_batch=place)
     said = replace(saying(report), decisions=NodeDecisions({3: told()}))
     site.say(said)
-    found = site.ledger.get("a" * 16)
-    assert (found.state, found.path, found.decided_by) == (PlacementState.OPEN, "/u/f", "program")
-    assert (found.rank, found.batch_number, found.batch_size) == (2, 2, 5)
+    entry = site.ledger.get("a" * 16)
+    assert (entry.state, entry.path, entry.decided_by) == (PlacementState.OPEN, "/u/f", "program")
+    assert (entry.rank, entry.batch_number, entry.batch_size) == (2, 2, 5)
     assert [
-        (candidate.element.id, candidate.rank, candidate.basis.value) for candidate in found.candidates
+        (candidate.element.id, candidate.rank, candidate.basis.value) for candidate in entry.candidates
     ] == [("u/b", 1, "monitor+ledger"), ("u/a", 2, "static")]
-    assert [(one.value, one.shortfall) for one in found.candidates[1].predicted] == [(50e6, 0.5)]
-    assert [(one.value, one.shortfall) for one in found.predicted] == [(25e6, 0.75)]
-    assert [(one.reason.value, one.detail) for one in found.refused] == [
+    assert [(one.value, one.shortfall) for one in entry.candidates[1].predicted] == [(50e6, 0.5)]
+    assert [(one.value, one.shortfall) for one in entry.predicted] == [(25e6, 0.75)]
+    assert [(one.reason.value, one.detail) for one in entry.refused] == [
         ("hard-requirement", "It misses the hard minimum of 100 MB/s for current-write-rate.")
     ]
-    assert found.notes == (
+    assert entry.notes == (
         "The node was offline; the last answer of the service was 7.0 s old.",
         "Rank 5 of 8 of its job: of equals the first from u/b on.",
         "Only 1 of the nearest elements were compared, the first in the order of the node or rank: "

@@ -1,7 +1,5 @@
 """How many placements a second there are: of late, of others, and whatever order they are told in."""
 
-from __future__ import annotations
-
 import pytest
 from ses_state._state import Recent, SystemArrivals
 
@@ -23,7 +21,7 @@ def test_a_burst_shows_at_once() -> None:
     assert recent.rate(1000.1) > 90
 
 
-def test_what_is_told_late_weighs_less() -> None:
+def test_what_is_reported_late_weighs_less() -> None:
     early, late = Recent(), Recent()
     for at in (10.0, 20.0):
         early.count(at)

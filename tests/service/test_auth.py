@@ -1,7 +1,5 @@
 """Who may do what: the matrix of roles and routes, loopback trust, the token file."""
 
-from __future__ import annotations
-
 import hashlib
 import resource
 from dataclasses import replace
@@ -47,13 +45,13 @@ class Keys:
 
 
 @pytest.fixture
-def keys(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> Keys:
+def keys(tmp_path: Path, serve: Any, site: Any) -> Keys:
     path = tmp_path / "tokens.toml"
     tokens = {role.value: add_token(path, role, role.value) for role in (Role.PORTAL, Role.ADMIN)}
     tokens["node"] = add_token(path, Role.NODE, "agent-n1", node="n1")
     tokens["user"] = add_token(path, Role.USER, "alice-laptop", "alice")
     environment = replace(site.equal(2).environment, home_vo={"alice": "materials"})
-    service = make_service(environment, clock, tokens=TokenFile(path), trust_loopback=False)
+    service = serve(environment, tokens=TokenFile(path), trust_loopback=False)
     return Keys(service.refresh(), tokens)
 
 
@@ -218,8 +216,8 @@ def test_loopback_is_trusted_only_when_it_is_really_this_machine(
     assert answer.status_code == status
 
 
-def test_without_trust_loopback_needs_a_token(make_service: Any, site: Any, clock: Any) -> None:
-    service = make_service(site.equal(1).environment, clock, trust_loopback=False).refresh()
+def test_without_trust_loopback_needs_a_token(serve: Any) -> None:
+    service = serve(1, trust_loopback=False).refresh()
     assert service.get("/v1/elements").status_code == 401
 
 
@@ -230,9 +228,9 @@ def test_the_file_holds_digests_only_and_nobody_else_may_read_it(tmp_path: Path)
     assert token not in text
     assert hashlib.sha256(token.encode()).hexdigest() in text
     assert path.stat().st_mode & 0o777 == 0o600
-    found = TokenFile(path).find(token)
-    assert found is not None
-    assert (found.name, found.role, found.user) == ("laptop", Role.USER, "alice")
+    holder = TokenFile(path).find(token)
+    assert holder is not None
+    assert (holder.name, holder.role, holder.user) == ("laptop", Role.USER, "alice")
 
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:

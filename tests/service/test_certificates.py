@@ -1,7 +1,5 @@
 """A certificate that ends is said while there is time to renew it, and none outlives its authority."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,9 @@ def made(folder: Path, days: int) -> Path:
     return path
 
 
-def check_in(make_service: Any, site: Any, clock: Any, path: Path, days: float) -> dict[str, Any]:
+def check_in(serve: Any, path: Path, days: float) -> dict[str, Any]:
     shown = Trust(None, TlsFiles(path, key_of(path)))
-    one = make_service(site.equal(1).environment, clock, trust=shown, wall=lambda: time.time() + days * DAY)
+    one = serve(1, trust=shown, wall=lambda: time.time() + days * DAY)
     (found,) = (
         check for check in one.refresh().get("/readyz").get_json()["checks"] if check["name"] == "certificate"
     )
@@ -30,20 +28,18 @@ def check_in(make_service: Any, site: Any, clock: Any, path: Path, days: float) 
 
 
 def test_readyz_says_a_month_before_that_the_certificate_ends_and_how_to_renew_it(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path
+    serve: Any, tmp_path: Path
 ) -> None:
     path = made(tmp_path, 100)
-    assert check_in(make_service, site, clock, path, 69)["ok"]
-    soon = check_in(make_service, site, clock, path, 71)
+    assert check_in(serve, path, 69)["ok"]
+    soon = check_in(serve, path, 71)
     assert not soon["ok"]
     assert soon["detail"].startswith(f"{path} ends on {end_of(path):%Y-%m-%d}: ")
     assert f"ses-service tls init {path.parent} HOST" in soon["detail"]
 
 
-def test_readyz_says_that_the_certificate_is_gone(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path
-) -> None:
-    gone = check_in(make_service, site, clock, tmp_path / "gone.pem", 0)
+def test_readyz_says_that_the_certificate_is_gone(serve: Any, tmp_path: Path) -> None:
+    gone = check_in(serve, tmp_path / "gone.pem", 0)
     assert (gone["ok"], "No such file" in gone["detail"]) == (False, True)
 
 

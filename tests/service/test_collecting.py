@@ -1,7 +1,5 @@
 """The garbage collector of servers is kept quiet, and forgets nothing for ever."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Iterator

@@ -1,18 +1,17 @@
 """The command as people start it: a real process, a real store, a clean end."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from patience import PATIENCE
+from ran import ran
 from service_process import SITE, Running, wait_until_gone
 from ses_service.commands.main import main
 from ses_service.store.database import Database, sqlite_url
@@ -111,8 +110,7 @@ def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
 def test_a_wrong_command_line_is_refused_with_the_reason(
     tmp_path: Path, options: list[str], says: str
 ) -> None:
-    result = CliRunner().invoke(main, ["serve", f"--state-dir={tmp_path}", *options])
-    assert result.exit_code == 2
+    result = invoked(main, ["serve", f"--state-dir={tmp_path}", *options], code=2)
     assert says in result.output
 
 
@@ -120,8 +118,7 @@ def test_a_token_file_others_may_read_stops_the_start(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
     tokens.write_text("", "utf-8")
     tokens.chmod(0o644)
-    result = CliRunner().invoke(main, ["serve", f"--state-dir={tmp_path}", f"--tokens={tokens}"])
-    assert result.exit_code == 1
+    result = invoked(main, ["serve", f"--state-dir={tmp_path}", f"--tokens={tokens}"], code=1)
     assert "chmod 600" in result.output
 
 
@@ -167,18 +164,14 @@ def test_an_address_in_use_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_openapi_prints_the_contract() -> None:
-    result = CliRunner().invoke(main, ["openapi"])
-    assert result.exit_code == 0
+    result = invoked(main, ["openapi"])
     assert "/v1/selections:" in result.output
 
 
 @pytest.mark.parametrize("name", ["ses-service", "smed-monitor", "ses-webface"])
 def test_a_full_standard_output_is_said_in_a_sentence(name: str) -> None:
     program = Path(sys.executable).parent / name
-    done = subprocess.run(
-        f"{program} --help > /dev/full", shell=True, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
+    done = ran(["sh", "-c", f"{program} --help > /dev/full"], code=1)
     assert done.stderr == "Error: The output cannot be written: No space left on device.\n"
 
 
@@ -196,6 +189,5 @@ def test_a_full_standard_output_is_said_in_a_sentence(name: str) -> None:
 def test_a_token_is_made_for_a_person_with_role_user_and_for_a_node_with_role_node(
     tmp_path: Path, options: list[str]
 ) -> None:
-    result = CliRunner().invoke(main, ["token", "new", f"--tokens={tmp_path / 't'}", *options])
-    assert result.exit_code == 2
+    invoked(main, ["token", "new", f"--tokens={tmp_path / 't'}", *options], code=2)
     assert not (tmp_path / "t").exists()

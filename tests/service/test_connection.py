@@ -1,7 +1,5 @@
 """A connection when there is too much to do: refused without a task, and of use again afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -75,10 +73,10 @@ def exchange(edge: Edge, *pieces: bytes) -> Wire:
             while not connection.idle:
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
-        found = Wire()
-        found.sent, found.closed = wire.sent, wire.closed
+        snapshot = Wire()
+        snapshot.sent, snapshot.closed = wire.sent, wire.closed
         connection.connection_lost(None)
-        return found
+        return snapshot
 
     with ThreadPoolExecutor(1) as thread:  # this one may run a loop of its own (a browser's)
         return thread.submit(lambda: asyncio.run(talk())).result()
@@ -108,7 +106,7 @@ def test_what_is_no_decision_is_answered_all_the_same(busy: Edge) -> None:
 
 def test_refusals_are_counted(busy: Edge, service: Any) -> None:
     exchange(busy, WHOLE, WHOLE, WHOLE)
-    metrics = service.get("/metrics").get_data(as_text=True)
+    metrics = service.get("/metrics").text
     assert 'ses_requests_total{method="POST",route="/v1/selections",status="503"} 3.0' in metrics
 
 
@@ -129,13 +127,13 @@ def test_a_head_that_is_too_large_is_refused_however_it_comes(busy: Edge) -> Non
 
 def answers(wire: Wire) -> list[tuple[int, bytes]]:
     """Status and body of each answer, all of which say how long they are."""
-    found, rest = [], wire.sent
+    replies, rest = [], wire.sent
     while rest:
         head, _, rest = rest.partition(b"\r\n\r\n")
         length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        found.append((int(head[9:12]), rest[:length]))
+        replies.append((int(head[9:12]), rest[:length]))
         rest = rest[length:]
-    return found
+    return replies
 
 
 def decided_for(body: bytes) -> list[str]:

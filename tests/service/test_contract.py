@@ -1,7 +1,5 @@
 """The contract file says what the service does: compared, and tried with generated requests."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 from pathlib import Path
@@ -71,9 +69,9 @@ def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any
             [reference for value in node for reference in references(value)] if isinstance(node, list) else []
         )
 
-    found = set(references(document))
-    assert len(found) > 20
-    for reference in found:
+    referenced = set(references(document))
+    assert len(referenced) > 20
+    for reference in referenced:
         node: Any = document
         for part in reference.removeprefix("#/").split("/"):
             node = node[part]
@@ -117,18 +115,11 @@ TRIED = [
 
 @pytest.mark.parametrize(("path", "method", "mode", "way"), TRIED)
 def test_generated_requests_get_what_the_contract_says(
-    tmp_path: Path,
-    site: Any,
-    make_service: Any,
-    clock: Any,
-    path: str,
-    method: str,
-    mode: GenerationMode,
-    way: str,
+    tmp_path: Path, serve: Any, path: str, method: str, mode: GenerationMode, way: str
 ) -> None:
     token = add_token(tmp_path / "tokens", Role.ADMIN, "generated", None)
     tokens = TokenFile(tmp_path / "tokens")
-    service = make_service(site.equal(3).environment, clock, tokens=tokens, trust_loopback=False).refresh()
+    service = serve(3, tokens=tokens, trust_loopback=False).refresh()
     with ExitStack() as cleanup:
         loaded = schemathesis.openapi.from_dict(DOCUMENT)  # as served, but a second sooner
         loaded.app = service.app

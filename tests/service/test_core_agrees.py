@@ -4,8 +4,6 @@ Fresh samples, no files of ours, one requirement of a rate, the queue not visibl
 and measure by the same distance.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

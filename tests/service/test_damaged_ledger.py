@@ -1,7 +1,5 @@
 """A ledger file that is damaged: the service goes on, nothing is overwritten, what can be read comes back."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from patience import wait_until
 from prometheus_client.parser import text_string_to_metric_families
 from service_process import SITE, Running
@@ -110,7 +108,7 @@ def damaged_files(file: Path) -> list[Path]:
 
 
 def metric(service: Any, name: str) -> dict[str, float]:
-    text = service.get("/metrics").get_data(as_text=True)
+    text = service.get("/metrics").text
     return {
         ",".join(sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -120,12 +118,12 @@ def metric(service: Any, name: str) -> dict[str, float]:
 
 
 @pytest.fixture
-def begun(make_service: Any, site: Any, clock: Any) -> Iterator[Callable[[Path], Any]]:
+def begun(serve: Any) -> Iterator[Callable[[Path], Any]]:
     made: list[Any] = []
 
     def begin(file: Path) -> Any:
         database = Database(sqlite_url(file))
-        service = make_service(site.equal(3).environment, clock, store=store_of(database)).refresh()
+        service = serve(3, store=store_of(database)).refresh()
         made.append((service, database))
         service.runtime.journal.start()
         return service
@@ -152,8 +150,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     assert metric(service, "ses_damaged_ledgers") == {"": 1.0}
     assert metric(service, "ses_check_ok")["damaged-ledger"] == 0.0
     assert metric(service, "ses_ready") == {"": 1.0}
-    said = service.get("/readyz")
-    assert said.status_code == 200
+    said = service.get("/readyz", code=200)
     (check,) = [one for one in said.get_json()["checks"] if one["name"] == "damaged-ledger"]
     assert str(kept) in check["detail"]
     assert f"run: ses-service repair-ledger --state-dir {tmp_path}" in check["detail"]
@@ -243,8 +240,7 @@ def test_a_disk_that_damages_every_file_is_not_filled_with_them(tmp_path: Path, 
 
 
 def repair(folder: Path) -> str:
-    done = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={folder}"])
-    assert done.exit_code == 0, done.output
+    done = invoked(main, ["repair-ledger", f"--state-dir={folder}"])
     return done.output
 
 
@@ -280,18 +276,18 @@ def test_what_can_be_read_is_put_back_and_what_was_lost_is_said(
     damage(file)
     content = file.read_bytes()
     said = repair(tmp_path)
-    found = stored(file)
-    assert found.items() <= dict.fromkeys(PLACED, "ended").items()
-    assert len(found) == readable
+    rows = stored(file)
+    assert rows.items() <= dict.fromkeys(PLACED, "ended").items()
+    assert len(rows) == readable
     lost = next(line for line in said.splitlines() if "placements:" in line)
-    assert f"{len(found)} read, {len(found)} put back" in lost
-    assert "or more lost" in lost or f"{FILES - len(found)} lost" in lost
+    assert f"{len(rows)} read, {len(rows)} put back" in lost
+    assert "or more lost" in lost or f"{FILES - len(rows)} lost" in lost
     assert damaged_files(file) == []
     (kept,) = tmp_path.glob("ledger.db-repaired-*")
     assert kept.read_bytes() == content
     assert str(kept) in said
     database = Database(sqlite_url(file))
-    explained = [one for one in found if store_of(database).explanation(one).requirements]
+    explained = [one for one in rows if store_of(database).explanation(one).requirements]
     history = FileHistory(database)
     files = {one.placement_id for one in history.page(Wanted(user="alice"), FILES).files}
     detailed = [one for one in files if (known := history.detail(one)) and known[1].file_verdict is not None]
@@ -316,9 +312,9 @@ def test_what_the_ledger_knows_by_now_stays_as_it_is(tmp_path: Path) -> None:
     database.close()
     assert f"{FILES} read, {FILES - 1} put back, 0 lost" in repair(tmp_path)
     assert not repair_nothing_yet.exists()
-    found = stored(file)
-    assert found.pop(known) == "open"
-    assert set(found.values()) == {"ended"}
+    rows = stored(file)
+    assert rows.pop(known) == "open"
+    assert set(rows.values()) == {"ended"}
 
 
 def test_at_three_in_the_morning(tmp_path: Path) -> None:
@@ -335,8 +331,7 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
             )
         )
         assert service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[0] == 200
-        refused = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={state}"])
-        assert refused.exit_code == 1
+        refused = invoked(main, ["repair-ledger", f"--state-dir={state}"], code=1)
         assert "stop the service first" in refused.output
     finally:
         assert service.end() == 0

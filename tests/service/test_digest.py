@@ -1,7 +1,5 @@
 """By what an agent notices that requirements changed."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -95,5 +93,5 @@ def test_a_default_of_the_site_reaches_everybody(service: Any) -> None:
     assert after["bob"] != before["bob"]
 
 
-def test_nothing_is_said_before_the_site_is_read(make_service: Any, site: Any, clock: Any) -> None:
-    assert announced(make_service(site.equal(1).environment, clock), "alice") == {}
+def test_nothing_is_said_before_the_site_is_read(serve: Any) -> None:
+    assert announced(serve(1), "alice") == {}

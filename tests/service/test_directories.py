@@ -1,7 +1,5 @@
 """A set of directories from its description to its order: ``ses init``, real monitor, service and ``ses``."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,8 +14,8 @@ from typing import Any
 import pytest
 from mounts import served, small_disk
 from patience import wait_until
-from ports import free_port
-from service_process import Running
+from ran import ran
+from service_process import Running, monitored, sees_all
 
 pytestmark = pytest.mark.root
 PROGRAMS = Path(sys.executable).parent
@@ -32,11 +30,7 @@ class Set:
     small: Path
 
     def ses(self, *words: str, code: int = 0) -> Any:
-        done = subprocess.run(
-            [PROGRAMS / "ses", *words, "--url", self.service.url, "--json"],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert done.returncode == code, done.stdout + done.stderr
+        done = ran([PROGRAMS / "ses", *words, "--url", self.service.url, "--json"], code=code)
         return json.loads(done.stdout)
 
     def seen(self, name: str) -> dict[str, Any]:
@@ -50,34 +44,11 @@ def site(tmp_path: Path) -> Iterator[Set]:
         (disk := tmp_path / "disk").mkdir()
         small = stack.enter_context(small_disk(tmp_path / "small", 8))
         server = stack.enter_context(served(tmp_path / "remote", tmp_path / "branch"))
-        etc = tmp_path / "etc"
-        given = [part for path in (disk, small, tmp_path / "remote") for part in ("--directories", str(path))]
-        subprocess.run([PROGRAMS / "ses", "init", etc, *given], check=True, capture_output=True)
-        described = etc / "qstorman/site.ttl"
-        port = free_port()
-        monitor = stack.enter_context(
-            subprocess.Popen(
-                [PROGRAMS / "smed-monitor", "serve", "--listen", f"127.0.0.1:{port}", "--config",
-                 etc / "qstorman/smed.toml", "--site", described],
-                stderr=subprocess.DEVNULL,
-            )
-        )  # fmt: skip
-        stack.callback(monitor.kill)
-        service = Running(
-            tmp_path,
-            "--site",
-            str(described),
-            "--monitor-url",
-            f"http://127.0.0.1:{port}",
-            "--trust-loopback",
-        )
+        options = stack.enter_context(monitored(tmp_path / "etc", (disk, small, tmp_path / "remote")))
+        service = Running(tmp_path, *options).wait_ready()
         stack.callback(service.end)
-        found = Set(service.wait_ready(), server, small)
-        wait_until(
-            lambda: all((found.seen(name)["observation"] or {}).get("state") == "ok" for name in NAMES),
-            "the monitor sees them",
-        )
-        yield found
+        wait_until(lambda: sees_all(service), "the monitor sees them")
+        yield Set(service, server, small)
 
 
 NAMES = ("disk", "small", "remote")

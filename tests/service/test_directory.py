@@ -1,7 +1,5 @@
 """Members of groups in a real LDAP directory, however odd, slow or absent."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 import subprocess
@@ -52,14 +50,14 @@ def ldif() -> str:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectoryServer]:
-    found = DirectoryServer(tmp_path_factory.mktemp("ldap"), ldif())
-    yield found
-    found.stop()
+    directory_server = DirectoryServer(tmp_path_factory.mktemp("ldap"), ldif())
+    yield directory_server
+    directory_server.stop()
 
 
 def asked(server: DirectoryServer, *rules: GroupRule, **changed: Any) -> list[frozenset[str]]:
-    found = Directory(server.uri, rules, base=GROUPS, timeout=60)
-    return read_members(dataclasses.replace(found, **changed))
+    directory = Directory(server.uri, rules, base=GROUPS, timeout=60)
+    return read_members(dataclasses.replace(directory, **changed))
 
 
 def by_cn(name: str) -> GroupRule:
@@ -178,8 +176,8 @@ def test_encryption_is_checked(tmp_path: Path) -> None:
     server = DirectoryServer(tmp_path / "ldap", ldif(), (certificate, key))
     try:
         rule = by_cn("materials")
-        found = asked(server, rule, start_tls=True, ca_file=certificate)
-        assert found == [frozenset({"alice", "bob"})]
+        homes = asked(server, rule, start_tls=True, ca_file=certificate)
+        assert homes == [frozenset({"alice", "bob"})]
         with pytest.raises(DirectoryError, match="certificate"):
             asked(server, rule, start_tls=True)
     finally:

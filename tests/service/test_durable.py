@@ -1,7 +1,5 @@
 """What is left of a ledger: real processes that are killed, disks that fill, databases that go and come."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import threading

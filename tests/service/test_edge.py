@@ -1,7 +1,5 @@
 """The quick way past Flask: the same answers, and a refusal when there is too much to do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -121,13 +119,13 @@ def test_what_is_wrong_is_said_by_flask(service: Any, change: dict[str, Any], st
     assert json.loads(body)["status"] == status
 
 
-def test_roles_hold_on_the_quick_way(tmp_path: Any, make_service: Any, site: Any, clock: Any) -> None:
+def test_roles_hold_on_the_quick_way(tmp_path: Any, serve: Any) -> None:
     path = tmp_path / "tokens.toml"
     tokens = {
         role: add_token(path, role, role.value, node="n1" if role is Role.NODE else None)
         for role in (Role.NODE, Role.PORTAL)
     }
-    service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path)).refresh()
+    service = serve(2, tokens=TokenFile(path)).refresh()
 
     def status(role: Role) -> int:
         bearer = [(b"authorization", b"Bearer " + tokens[role].encode())]
@@ -168,12 +166,12 @@ def test_requests_beyond_capacity_are_refused_a_moment_later(
 
 
 def test_a_node_is_not_refused_because_users_wait(
-    tmp_path: Any, make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "tokens.toml"
     tokens = {"user": add_token(path, Role.USER, "laptop", "alice")}
     tokens["node"] = add_token(path, Role.NODE, "n1", node="n1")
-    service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path)).refresh()
+    service = serve(2, tokens=TokenFile(path)).refresh()
     edge = Edge(service.app)
     monkeypatch.setattr(edge._admission, "full", lambda _, *, node=False: not node)
     for route in ("/v1/selections", "/v1/nodes/n1/announcements"):
@@ -223,19 +221,20 @@ def test_flask_takes_no_more_than_it_can_answer_either(service: Any) -> None:
     *elements, health = asyncio.run(storm())
     assert (elements.count(200), elements.count(503)) == (50, 150), "two run, and 48 of a caller wait"
     assert health == 200
-    metrics = service.get("/metrics").get_data(as_text=True)
+    metrics = service.get("/metrics").text
     assert 'ses_requests_total{method="other",route="unknown",status="503"} 150.0' in metrics
 
 
 def test_requests_of_both_ways_are_counted(service: Any) -> None:
     through(service, "/v1/selections", b'{"subject": {"user": "alice"}}')
     service.post("/v1/selections", {"subject": {"user": "alice"}})
-    assert 'ses_requests_total{method="POST",route="/v1/selections",status="200"} 2.0' in service.get(
-        "/metrics"
-    ).get_data(as_text=True)
+    assert (
+        'ses_requests_total{method="POST",route="/v1/selections",status="200"} 2.0'
+        in service.get("/metrics").text
+    )
 
 
-def test_an_error_of_its_own_is_told_without_its_words(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_own_error_is_reported_without_its_words(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret")
 

@@ -1,7 +1,5 @@
 """Elements in sums: by tier, server or pool, with what is filtered out, and by exporter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -18,20 +16,19 @@ def seen(name: str, at: float, **more: Any) -> Observation:
 
 
 @pytest.fixture
-def tiers(make_service: Any, site: Any, clock: Any) -> Any:
+def tiers(serve: Any, site: Any, clock: Any) -> Any:
     """Two of flash on s1, four of disk on s1 to s4, one of another system without tier; all seen."""
     named = [
         *(site.element(f"f{at}", tier="flash", server="s1") for at in range(2)),
         *(site.element(f"d{at}", tier="disk", server=f"s{1 + at}") for at in range(4)),
         site.element("scratch/o", tier=None, server="s9"),
     ]
-    service = make_service(site(*named).environment, clock).refresh()
+    service = serve(site(*named)).refresh()
     return service.see([seen(one.id, clock() - 1) for one in named])
 
 
 def groups(service: Any, query: str = "") -> dict[str, Any]:
-    answer = service.get(f"/v1/element-groups{query}")
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.get(f"/v1/element-groups{query}", code=200)
     return answer.get_json()
 
 
@@ -77,11 +74,9 @@ def test_free_space_needs_no_load_but_a_sample_that_is_not_too_old(tiers: Any, c
     assert listed["union/d1"]["state"] == "stale", "the service counts on it no more"
 
 
-def test_what_takes_no_files_is_not_usable_until_that_is_over(
-    make_service: Any, site: Any, clock: Any
-) -> None:
+def test_what_takes_no_files_is_not_usable_until_that_is_over(serve: Any, site: Any, clock: Any) -> None:
     drained = site.element("b0", tier="disk", state=ElementState.DRAINING, state_until=clock() + 10)
-    service = make_service(site(drained).environment, clock).refresh()
+    service = serve(site(drained)).refresh()
     service.see([seen("union/b0", clock())])
     assert groups(service)["groups"][0]["usable"] == 0
     clock.time += 11

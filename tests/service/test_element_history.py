@@ -1,17 +1,14 @@
 """The past of an element: asked of the monitor, and told as its contract says."""
 
-from __future__ import annotations
-
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from http_server import Asked, HttpServer
 from ses_service.feeds import monitor_history
 from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.security.trust import Trust
@@ -27,36 +24,28 @@ class Monitor:
         self.status, self.body = 200, json.dumps(ANSWER).encode()
         self.asked: list[str] = []
         self.pause = 0.0  # seconds before each byte
-        outer = self
+        self.server = HttpServer(self._answer)
+        self.url = self.server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.asked.append(self.path)
-                self.send_response(outer.status)
-                self.send_header("Content-Length", str(len(outer.body)))
-                self.end_headers()
-                with suppress(OSError):  # who asks may hang up
-                    for each in [outer.body] if outer.pause == 0 else map(bytes, zip(outer.body)):
-                        time.sleep(outer.pause)
-                        self.wfile.write(each)
-
-            def log_message(self, *_: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+    def _answer(self, asked: Asked) -> None:
+        self.asked.append(asked.path)
+        asked.send_response(self.status)
+        asked.send_header("Content-Length", str(len(self.body)))
+        asked.end_headers()
+        with suppress(OSError):  # who asks may hang up
+            for each in [self.body] if self.pause == 0 else map(bytes, zip(self.body)):
+                time.sleep(self.pause)
+                asked.wfile.write(each)
 
 
 @pytest.fixture
 def monitor() -> Iterator[Monitor]:
     made = Monitor()
     yield made
-    made.server.shutdown()
-    made.server.server_close()
+    made.server.close()
 
 
-def test_what_an_element_did_is_told_in_mb_per_second(service: Any, monitor: Monitor, clock: Any) -> None:
+def test_what_an_element_did_is_reported_in_mb_per_second(service: Any, monitor: Monitor, clock: Any) -> None:
     service.runtime.past = MonitorHistory(monitor.url, Trust())
     answer = service.get("/v1/elements/union/b0/history?seconds=3600&points=120")
     told = answer.get_json()
@@ -83,8 +72,7 @@ def test_a_monitor_that_does_not_say_is_no_error_of_ours(
 ) -> None:
     service.runtime.past = MonitorHistory(monitor.url, Trust())
     monitor.status, monitor.body = status, body
-    answer = service.get("/v1/elements/union/b0/history")
-    assert answer.status_code == expected
+    answer = service.get("/v1/elements/union/b0/history", code=expected)
     assert says in answer.get_json()["detail"]
 
 

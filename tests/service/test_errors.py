@@ -1,7 +1,5 @@
 """Every error is problem+json, names its cause, and gives nothing away."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ JSON = "application/json"
 
 
 def problem(answer: Any, status: int, slug: str) -> dict[str, Any]:
-    assert answer.status_code == status, answer.get_data(as_text=True)
+    assert answer.status_code == status, answer.text
     assert answer.content_type == "application/problem+json"
     body: dict[str, Any] = answer.get_json()
     assert body["type"] == f"urn:qstorman:problem:{slug}"
@@ -50,8 +48,8 @@ def test_a_body_of_another_shape(service: Service, text: str) -> None:
     problem(service.client.post("/v1/selections", data=text, content_type=JSON), 422, "invalid-request")
 
 
-def test_a_body_that_is_too_large(make_service: Any, site: Any, clock: Any) -> None:
-    small = make_service(site.equal(1).environment, clock, max_body=1000).refresh()
+def test_a_body_that_is_too_large(serve: Any) -> None:
+    small = serve(1, max_body=1000).refresh()
     answer = small.client.post("/v1/selections", data=b" " * 1001, content_type=JSON)
     problem(answer, 413, "body-too-large")
 
@@ -63,7 +61,7 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
     monkeypatch.setattr(service.runtime.state, "select", fail)
     answer = service.post("/v1/selections", {"subject": {"user": "a"}})
     problem(answer, 500, "internal-error")
-    assert "secret" not in answer.get_data(as_text=True)
+    assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -77,7 +75,7 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
         ("get", "/v1/placements?user=a&user=b", None),
     ],
 )
-def test_each_fault_of_a_request_is_told_once(service: Service, method: str, path: str, body: Any) -> None:
+def test_each_fault_of_a_request_is_named_once(service: Service, method: str, path: str, body: Any) -> None:
     call = getattr(service.client, method)
     answer = call(path, **({} if body is None else {"json": body}))
     told = problem(answer, 422, "unknown-name" if "nowhere" in str(body) else "invalid-request")
@@ -97,12 +95,12 @@ def test_what_no_store_keeps_is_the_callers_fault(service: Service) -> None:
     fault = InvalidDescriptionError("requirements of a user", ["'a\\x00' has characters no store keeps"])
     service.knowledge.broken = fault
     answer = service.client.put("/v1/requirements/user/a", json={"requirements": []})
-    found = problem(answer, 422, "invalid-request")
-    assert found["errors"] == [{"location": "json.requirements", "message": fault.messages[0]}]
+    body = problem(answer, 422, "invalid-request")
+    assert body["errors"] == [{"location": "json.requirements", "message": fault.messages[0]}]
 
 
 def test_a_description_of_the_services_own_is_its_own_fault() -> None:
-    found = problem_of(InvalidDescriptionError("site.ttl", ["element b1 has no target"]))
-    assert (found.status, found.slug) == (500, "invalid-description")
-    assert "site.ttl: element b1 has no target" in found.detail
-    assert "Retry-After" not in found.headers, "trying again does not mend it"
+    body = problem_of(InvalidDescriptionError("site.ttl", ["element b1 has no target"]))
+    assert (body.status, body.slug) == (500, "invalid-description")
+    assert "site.ttl: element b1 has no target" in body.detail
+    assert "Retry-After" not in body.headers, "trying again does not mend it"

@@ -1,7 +1,5 @@
 """What is asked about files that ended is looked up, however many there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What agents say of files they follow: figures of files that ended, and files that are being read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -22,8 +20,7 @@ ACHIEVED = {
 
 
 def say(service: Any, node: str = "n1", status: int = 200, **said: Any) -> Any:
-    told = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said})
-    assert told.status_code == status, told.get_json()
+    told = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said}, code=status)
     return told.get_json()
 
 

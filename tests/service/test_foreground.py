@@ -1,7 +1,5 @@
 """Threads that can wait give way to the one that answers, and come to their turn all the same."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,7 +1,5 @@
 """Two ledgers notified of what the other stored: each file counts once, and both come to the same."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Health: an element slower than described is found out, and nothing else is taken for one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ses_core.top_speed import LOWEST, after_sample

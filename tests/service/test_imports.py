@@ -1,7 +1,5 @@
 """Folders of the service import downwards only, and the pure ones know no network, clock or randomness."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -49,20 +47,20 @@ FORBIDDEN_NAMES = {"open", "input", "print", "exec", "eval", "__import__", "hash
 
 
 def imported(tree: ast.AST) -> set[str]:
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            found.add(node.module or "")
-    return found
+            modules.add(node.module or "")
+    return modules
 
 
 def sources_of(room: str) -> list[Path]:
-    found = sorted((PACKAGE / room).rglob("*.py"))
-    assert len(found) > 1, f"no sources found in {room}"
-    return found
+    sources = sorted((PACKAGE / room).rglob("*.py"))
+    assert len(sources) > 1, f"no sources found in {room}"
+    return sources
 
 
 def test_every_module_lies_in_a_folder_of_a_layer() -> None:

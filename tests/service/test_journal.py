@@ -1,11 +1,10 @@
 """Writing behind: what is stored when, and what happens while the database is away."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +64,9 @@ class Flaky(RecordStore):
 class Stored:
     """A service whose ledger is stored by a journal that can fail."""
 
-    def __init__(self, make_service: Any, site: Any, clock: Any, database: Database, **config: Any) -> None:
+    def __init__(self, serve: Any, database: Database, **config: Any) -> None:
         self.store = Flaky(database)
-        self.service = make_service(site.equal(3).environment, clock, store=self.store, **config).refresh()
+        self.service = serve(3, store=self.store, **config).refresh()
         self.journal: Journal = self.service.runtime.journal
         self.number = 0
 
@@ -78,8 +77,8 @@ class Stored:
 
     def open(self, count: int = 1, **more: Any) -> list[str]:
         """Announce files that programs placed; return their ids."""
-        found: list[str] = self.service.open(count, **more)
-        return found
+        ids: list[str] = self.service.open(count, **more)
+        return ids
 
     def announce(self, **said: Any) -> Any:
         """Announce, and wait until it is stored if the database answers."""
@@ -100,14 +99,30 @@ class Stored:
 
 
 @pytest.fixture
-def stored(make_service: Any, site: Any, clock: Any, tmp_path: Path) -> Iterator[Stored]:
+def stored(serve: Any, tmp_path: Path) -> Iterator[Stored]:
     database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
-    made = Stored(make_service, site, clock, database)
+    made = Stored(serve, database)
     made.journal.start()
     yield made
     made.store.away = None
     made.journal.stop()
     database.close()
+
+
+@pytest.fixture
+def restart(serve: Any, stored: Stored) -> Iterator[Callable[..., Stored]]:
+    """Begin again with what the database holds, which may be away for a while."""
+    with ExitStack() as ends:
+
+        def restart(away: str | None = None) -> Stored:
+            stored.journal.stop()
+            again = Stored(serve, stored.store.database)
+            again.store.away = away
+            again.journal.start()
+            ends.callback(again.journal.stop)
+            return again
+
+        yield restart
 
 
 def opened(placement_id: str, number: int = 1) -> dict[str, Any]:
@@ -145,8 +160,8 @@ def test_what_a_database_that_is_away_lacks_is_not_said_to_be_stored(stored: Sto
     assert stored.in_database() == {one: "ended"}
 
 
-def test_without_a_database_nothing_will_be_more_lasting(make_service: Any, site: Any, clock: Any) -> None:
-    service = make_service(site.equal(3).environment, clock).refresh()
+def test_without_a_database_nothing_will_be_more_lasting(serve: Any) -> None:
+    service = serve(3).refresh()
     said = {"incarnation": AGENT, "number": 7}
     assert service.post("/v1/nodes/n1/announcements", said).get_json()["stored"] == 7
 
@@ -200,7 +215,7 @@ def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) 
     assert ready.status_code == 200
     notes = stored.service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["notes"]
     assert any("memory only: disk is full" in note for note in notes)
-    metrics = stored.service.get("/metrics").get_data(as_text=True)
+    metrics = stored.service.get("/metrics").text
     assert "ses_database_up 0.0" in metrics
     assert "ses_database_waiting_records 1.0" in metrics
 
@@ -231,7 +246,7 @@ def test_when_the_database_answers_again_nothing_is_missing(stored: Stored) -> N
     wait_until(lambda: stored.journal.status.ok)
     assert stored.in_database() == {kept: "open", gone: "ended", late: "open"}
     assert stored.store.whole == 0
-    assert "ses_database_up 1.0" in stored.service.get("/metrics").get_data(as_text=True)
+    assert "ses_database_up 1.0" in stored.service.get("/metrics").text
     assert stored.service.post("/v1/selections", {"subject": {"user": "alice"}}).status_code == 200
     assert not stored.journal.notes()
 
@@ -313,49 +328,37 @@ def test_a_failure_is_logged_once(stored: Stored, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path, stored: Stored
+    restart: Any, stored: Stored
 ) -> None:
     (before,) = stored.open()
     stored.announce(opened=[opened(before)])
-    stored.journal.stop()
-    again = Stored(make_service, site, clock, stored.store.database)
-    again.store.away = "starting"
-    again.journal.start()
+    again = restart(away="starting")
     (later,) = again.open()
     assert not again.journal.status.ok
     again.store.away = None
     wait_until(lambda: again.journal.status.ok)
     assert again.in_database() == {before: "open", later: "open"}
     assert again.state.placement(before).state == "open"
-    again.journal.stop()
 
 
-def test_an_explanation_is_there_after_a_restart(
-    make_service: Any, site: Any, clock: Any, stored: Stored
-) -> None:
+def test_an_explanation_is_there_after_a_restart(restart: Any, stored: Stored) -> None:
     (one,) = new_ids(1)
     file = file_opened(one, decision={"id": 4})
     stored.announce(opened=[file], decisions=[decision(4, "union/b1", "union/b0")])
     before = stored.service.get(f"/v1/placements/{one}").get_json()
     assert len(before["candidates"]) == 2
     assert before["refused"]
-    stored.journal.stop()
-    again = Stored(make_service, site, clock, stored.store.database)
-    again.journal.start()
+    again = restart()
     after = again.service.get(f"/v1/placements/{one}").get_json()
     assert after == before
-    again.journal.stop()
 
 
 def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_open(
-    make_service: Any, site: Any, clock: Any, stored: Stored
+    restart: Any, clock: Any, stored: Stored
 ) -> None:
     known, missed = stored.open(2)
     stored.announce(opened=[opened(known, 1), opened(missed, 2)])
-    stored.journal.stop()
-    again = Stored(make_service, site, clock, stored.store.database)
-    again.store.away = "starting"
-    again.journal.start()
+    again = restart(away="starting")
     restore = {"element": "union/b0", "placed_at": clock.time}
     told = again.announce(
         opened=[{**opened(known, 1), "restore": restore}], ended=[closed(missed, 7)], complete=True
@@ -370,14 +373,13 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
         assert again.announce()["open"] is None, "once"
     assert again.state.placement(missed).end_reason == "expired"
     assert again.state.placement(known).state == "open"
-    again.journal.stop()
 
 
 def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_less(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path
+    serve: Any, tmp_path: Path
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
-    stored = Stored(make_service, site, clock, database, policies=Policies(max_records=2))
+    stored = Stored(serve, database, policies=Policies(max_records=2))
     ids = stored.open(15)
     stored.journal.start()
     stored.announce()
@@ -405,16 +407,13 @@ def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_le
 
 
 def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
-    make_service: Any, site: Any, clock: Any, stored: Stored
+    restart: Any, clock: Any, stored: Stored
 ) -> None:
     (one,) = stored.open()
     stored.announce(opened=[opened(one)])
-    stored.journal.stop()
-    again = Stored(make_service, site, clock, stored.store.database)
-    again.journal.start()
+    again = restart()
     clock.time += RESTORED_LEASE + 1
     assert [held["placement_id"] for held in again.announce()["open"]] == [one]
-    again.journal.stop()
 
 
 def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock: Any) -> None:
@@ -436,12 +435,10 @@ def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
 
 
 def test_an_explanation_is_read_aside_of_the_event_loop(
-    make_service: Any, site: Any, clock: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
+    restart: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (one,) = stored.open()
-    stored.journal.stop()
-    again = Stored(make_service, site, clock, stored.store.database)
-    again.journal.start()
+    again = restart()
     readers: list[str] = []
     read = again.store.explanation
 
@@ -454,7 +451,6 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
     asked = request_for(f"/v1/placements/{one}", headers=[(b"host", b"127.0.0.1")])
     answer = asyncio.run(answer_to(edge, asked))
     edge.close()
-    again.journal.stop()
     assert answer is not None
     assert answer.status == 200
     assert len(readers) == 1
@@ -463,11 +459,11 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
 
 
 def test_a_second_service_on_a_database_says_so_and_takes_over(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path, stored: Stored
+    serve: Any, tmp_path: Path, stored: Stored
 ) -> None:
     (before,) = stored.open()
     stored.announce(opened=[opened(before)])
-    second = Stored(make_service, site, clock, Database(f"sqlite:///{tmp_path / 'ledger.db'}"))
+    second = Stored(serve, Database(f"sqlite:///{tmp_path / 'ledger.db'}"))
     second.journal.start()
     (own,) = second.open()
     assert "in use by process" in second.journal.status.detail

@@ -1,10 +1,6 @@
 """Services that share one PostgreSQL database give the last room of a directory once."""
 
-from __future__ import annotations
-
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,10 +11,8 @@ import pytest
 from announcing_node import check_of
 from mounts import small_disk
 from patience import wait_until
-from ports import free_port
-from service_process import Running
+from service_process import Running, monitored, sees_all
 
-PROGRAMS = Path(sys.executable).parent
 DISKS, ROUNDS = 3, 4
 
 
@@ -26,33 +20,17 @@ DISKS, ROUNDS = 3, 4
 def pair(postgresql: Any, tmp_path: Path) -> Iterator[tuple[Running, Running]]:
     """Two services over small file systems, each of which has room for one place."""
     with ExitStack() as stack:
-        etc, port = tmp_path / "etc", free_port()
         disks = [stack.enter_context(small_disk(tmp_path / f"d{number}", 20)) for number in range(DISKS)]
-        given = [part for disk in disks for part in ("--directories", str(disk))]
-        subprocess.run([PROGRAMS / "ses", "init", etc, *given], check=True, capture_output=True)
-        site = etc / "qstorman/site.ttl"
-        monitor = subprocess.Popen(
-            [PROGRAMS / "smed-monitor", "serve", "--listen", f"127.0.0.1:{port}",
-             "--config", etc / "qstorman/smed.toml", "--site", site],
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        stack.callback(monitor.wait)
-        stack.callback(monitor.kill)
+        options = stack.enter_context(monitored(tmp_path / "etc", disks))
         services = []
         for name in ("first", "second"):
             (folder := tmp_path / name).mkdir()
-            options = (f"--site={site}", f"--monitor-url=http://127.0.0.1:{port}", "--trust-loopback")
             service = Running(folder, *options, f"--database-url={postgresql.url}")
             stack.callback(service.end)
             services.append(service.wait_ready())
         for service in services:
             wait_until(lambda one=service: check_of(one, "other-services")["ok"] and sees_all(one))
         yield services[0], services[1]
-
-
-def sees_all(service: Running) -> bool:
-    elements = service.call("GET", "/v1/elements")[1]["elements"]
-    return all((element["observation"] or {}).get("state") == "ok" for element in elements)
 
 
 def ask(service: Running) -> tuple[int, Any]:

@@ -1,7 +1,5 @@
 """The ledger: states, leases, and counts that always equal a recount."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The members file decides who belongs where, whether or not the directory answers."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence
@@ -94,9 +92,9 @@ def test_the_first_group_of_the_file_counts(tmp_path: Path, clock: Any) -> None:
     assert homes(one) == {}
     assert one.step() == 300.0
     assert homes(one) == {"alice": "materials", "bob": "materials", "carol": "physics"}
-    found = one.home("carol")
-    assert found is not None
-    assert found.source == "LDAP group cn=phys,ou=groups"
+    home = one.home("carol")
+    assert home is not None
+    assert home.source == "LDAP group cn=phys,ou=groups"
 
 
 def test_what_was_read_is_used_while_the_directory_is_away_and_after_a_restart(
@@ -205,7 +203,7 @@ def needs_of_carol(service: Any) -> str:
 
 
 def test_a_decision_never_waits_for_the_directory(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serve: Any, site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = threading.Event(), threading.Event()
 
@@ -215,7 +213,7 @@ def test_a_decision_never_waits_for_the_directory(
         return MEMBERS
 
     environment = replace(site.equal(1).environment, organisations=VOS)
-    service = make_service(environment, clock, members=written(tmp_path))
+    service = serve(environment, members=written(tmp_path))
     service.knowledge.put(Level.VO, "physics", Requirement(Kind.FREE_CAPACITY, 1e9))
     service.refresh()
     following = service.runtime.members
@@ -229,9 +227,9 @@ def test_a_decision_never_waits_for_the_directory(
         generation = needs_of_carol(service)
         go.set()
         wait_until(lambda: service.get(asked).get_json()["subject"]["vo"] == "physics")
-        found = service.get(asked).get_json()
-        assert found["vo_from"] == "LDAP group cn=phys,ou=groups"
-        assert [requirement["level"] for requirement in found["requirements"]] == ["vo"]
+        answer = service.get(asked).get_json()
+        assert answer["vo_from"] == "LDAP group cn=phys,ou=groups"
+        assert [requirement["level"] for requirement in answer["requirements"]] == ["vo"]
         assert needs_of_carol(service) != generation, "agents hear of it"
         decision = service.post("/v1/selections", {"subject": {"user": "carol"}}).get_json()
         assert [requirement["level_name"] for requirement in decision["requirements"]] == ["physics"]
@@ -242,11 +240,9 @@ def test_a_decision_never_waits_for_the_directory(
         following.stop()
 
 
-def test_what_the_site_states_goes_before_the_file(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path
-) -> None:
+def test_what_the_site_states_goes_before_the_file(serve: Any, site: Any, tmp_path: Path) -> None:
     environment = replace(site.equal(1).environment, organisations=VOS, home_vo={"alice": "physics"})
-    service = make_service(environment, clock, members=written(tmp_path)).refresh()
+    service = serve(environment, members=written(tmp_path)).refresh()
     service.runtime.members.memberships.take_groups(MEMBERS, 0.0)
     answers = {
         user: service.get(f"/v1/requirements/effective?user={user}").get_json() for user in ("alice", "bob")

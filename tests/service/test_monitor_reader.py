@@ -1,15 +1,13 @@
 """The observer against a small HTTP server that plays the monitor, well and badly."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from http_server import Asked, HttpServer
 from patience import wait_until
 from ses_service.feeds import monitor_reader as observer_module
 from ses_service.feeds.monitor_answer import MonitorError
@@ -44,35 +42,22 @@ class Monitor:
     def __init__(self) -> None:
         self.body: Any = {"sequence": 1, "observations": [observation()]}
         self.status = 200
-        self.act: Callable[[BaseHTTPRequestHandler], None] | None = None
+        self.act: Callable[[Asked], object] | None = None
         self.queries: list[dict[str, list[str]]] = []
         self.release = threading.Event()
-        outer = self
+        self.server = HttpServer(self._answer)
+        self.url = self.server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.queries.append(parse_qs(urlsplit(self.path).query))
-                if outer.act is not None:
-                    return outer.act(self)
-                body = outer.body if isinstance(outer.body, bytes) else json.dumps(outer.body).encode()
-                self.send_response(outer.status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-                return None
-
-            def log_message(self, *_: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
+    def _answer(self, asked: Asked) -> None:
+        self.queries.append(parse_qs(urlsplit(asked.path).query))
+        if self.act is not None:
+            self.act(asked)
+        else:
+            asked.say(self.status, self.body)
 
     def stop(self) -> None:
         self.release.set()
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.close()
 
 
 @pytest.fixture
@@ -207,7 +192,7 @@ def test_a_hanging_monitor_is_given_up_in_time(monitor: Monitor) -> None:
 def test_a_monitor_that_trickles_is_given_up_in_time(monitor: Monitor) -> None:
     seen = Seen(monitor.url, patience=2.0)
 
-    def trickle(request: BaseHTTPRequestHandler) -> None:
+    def trickle(request: Asked) -> None:
         request.send_response(200)
         request.send_header("Content-Length", "1000000")
         request.end_headers()
@@ -221,7 +206,7 @@ def test_a_monitor_that_trickles_is_given_up_in_time(monitor: Monitor) -> None:
 
 
 def test_an_answer_cut_short_is_not_used(monitor: Monitor, seen: Seen) -> None:
-    def cut(request: BaseHTTPRequestHandler) -> None:
+    def cut(request: Asked) -> None:
         request.send_response(200)
         request.send_header("Content-Length", "1000")
         request.end_headers()
@@ -285,13 +270,10 @@ def test_a_monitor_that_ends_while_it_is_asked_is_said_to_have_hung_up(monitor: 
 
 
 def test_the_thread_reads_by_itself_and_stops_promptly(monitor: Monitor) -> None:
-    def numbered(request: BaseHTTPRequestHandler) -> None:
-        body = json.dumps({"sequence": len(monitor.queries), "observations": []}).encode()
+    def numbered(request: Asked) -> None:
+        answer = {"sequence": len(monitor.queries), "observations": []}
         monitor.release.wait(0.02)
-        request.send_response(200)
-        request.send_header("Content-Length", str(len(body)))
-        request.end_headers()
-        request.wfile.write(body)
+        request.say(200, answer)
 
     monitor.act = numbered
     seen = Seen(monitor.url)

@@ -1,7 +1,5 @@
 """What agents are sent of the needs of users, and when."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -56,10 +54,10 @@ def test_room_is_more_than_any_file_of_the_like_took_and_most_where_few_were_see
     assert users.entries("alice")["sort"]["room_bytes"] >= 3e9
     for _ in range(40):
         users.history.learn(keys_of("alice", "sort", "/d/a"), (1e9,), NOW)
-    found = users.entries("alice", NOW + 2)
-    assert 1e9 <= found["sort"]["room_bytes"] <= 1.3e9
-    assert found["sort"]["expected_from"] == "history"
-    assert found[None]["room_bytes"] == found["sort"]["room_bytes"]
+    entries = users.entries("alice", NOW + 2)
+    assert 1e9 <= entries["sort"]["room_bytes"] <= 1.3e9
+    assert entries["sort"]["expected_from"] == "history"
+    assert entries[None]["room_bytes"] == entries["sort"]["room_bytes"]
     assert users.entries("bob")[None]["room_bytes"] is None
 
 

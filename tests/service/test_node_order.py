@@ -1,7 +1,5 @@
 """The order of a node's own: every row once, fast ones first, and each node begins elsewhere."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -46,13 +44,13 @@ def test_of_many_rows_nodes_together_have_all_alike_and_those_with_the_fewest_st
 
 def test_of_as_few_rows_as_are_wanted_all_come() -> None:
     for size in (0, 1, 64):
-        found = first_of_own(np.ones(size), np.arange(size, dtype=np.float64), 0.3, 64)
-        assert sorted(found.tolist()) == list(range(size))
+        order = first_of_own(np.ones(size), np.arange(size, dtype=np.float64), 0.3, 64)
+        assert sorted(order.tolist()) == list(range(size))
 
 
 def test_one_row_that_is_described_as_very_fast_is_not_all_that_a_node_gets() -> None:
     capability = np.ones(1000)
     capability[7] = 1e12
-    found = first_of_own(capability, np.zeros(1000), 0.3, 64).tolist()
-    assert len(set(found)) == 64
-    assert found[0] == 7
+    order = first_of_own(capability, np.zeros(1000), 0.3, 64).tolist()
+    assert len(set(order)) == 64
+    assert order[0] == 7

@@ -1,7 +1,5 @@
 """Which nodes suit a task: by what their storage offers, their links, and what is open there already."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -38,7 +36,7 @@ def names(decision: NodeDecision) -> list[str]:
 
 def test_a_node_is_as_good_as_the_best_it_can_reach(site: Any) -> None:
     there = site(site.element("fast/a", write=400), site.element("slow/b", write=100)).see_all()
-    found = ranked(
+    order = ranked(
         there,
         nodes_of(
             of("one", "n1", systems=frozenset({"slow"})),
@@ -47,8 +45,8 @@ def test_a_node_is_as_good_as_the_best_it_can_reach(site: Any) -> None:
         ),
         site.write(300),
     )
-    assert names(found) == ["n2", "n3", "n1"]
-    first, _, last = found.candidates
+    assert names(order) == ["n2", "n3", "n1"]
+    first, _, last = order.candidates
     assert (first.element.id, first.write, first.distance) == ("fast/a", 400 * MB, 0)
     assert (last.element.id, last.distance) == ("slow/b", pytest.approx(2 / 3))
     assert first.limited_by is LimitedBy.ELEMENT
@@ -67,11 +65,11 @@ def test_the_prediction_is_the_one_for_files(site: Any) -> None:
 def test_a_link_limits_a_stream_and_is_shared_with_what_is_open_there(site: Any) -> None:
     there = site.equal(2, write=400, read=400).see_all()
     nodes = nodes_of(of("thin", "n1", "n2", link=300), of("fat", "n3", link=1000))
-    found = ranked(there, nodes, site.write(300), streams={"n1": 2, "n3": 1})
-    assert names(found) == ["n3", "n2", "n1"]
+    order = ranked(there, nodes, site.write(300), streams={"n1": 2, "n3": 1})
+    assert names(order) == ["n3", "n2", "n1"]
     answer = {
         candidate.node: (candidate.write, candidate.limited_by, candidate.open_files)
-        for candidate in found.candidates
+        for candidate in order.candidates
     }
     assert answer["n3"] == (400 * MB, LimitedBy.ELEMENT, 1)
     assert answer["n2"] == (300 * MB, LimitedBy.LINK, 0)
@@ -82,10 +80,10 @@ def test_nodes_behind_a_busy_switch_come_after_others(site: Any) -> None:
     there = site.equal(2, write=400).see_all()
     left, right = NetworkLink("left", 500 * MB), NetworkLink("right", 500 * MB)
     nodes = nodes_of(of("a", "n1", "n2", uplink=left), of("b", "n3", "n4", uplink=right))
-    found = ranked(there, nodes, site.write(300), streams={"n2": 4})
-    assert names(found)[:2] == ["n3", "n4"]
-    assert found.candidates[-1].limited_by is LimitedBy.UPLINK
-    assert found.candidates[-1].write == 100 * MB
+    order = ranked(there, nodes, site.write(300), streams={"n2": 4})
+    assert names(order)[:2] == ["n3", "n4"]
+    assert order.candidates[-1].limited_by is LimitedBy.UPLINK
+    assert order.candidates[-1].write == 100 * MB
 
 
 def test_hard_requirements_refuse_nodes_with_the_nearest_offer(site: Any) -> None:
@@ -96,9 +94,9 @@ def test_hard_requirements_refuse_nodes_with_the_nearest_offer(site: Any) -> Non
         of("good", "n4"),
         of("none", "n5", systems=frozenset()),
     )
-    found = ranked(there, nodes, site.write(300, hard=True), exclude=frozenset({"n3"}))
-    assert names(found) == ["n4"]
-    answer = {one.node_class: one for one in found.refused if one.reason is not Reason.EXCLUDED}
+    order = ranked(there, nodes, site.write(300, hard=True), exclude=frozenset({"n3"}))
+    assert names(order) == ["n4"]
+    answer = {one.node_class: one for one in order.refused if one.reason is not Reason.EXCLUDED}
     assert answer["far"].reason is Reason.HARD_REQUIREMENT
     assert answer["far"].detail == (
         "slow/b is the nearest. Its predicted current-write-rate is 100 MB/s; the hard minimum is 300 MB/s."
@@ -107,9 +105,9 @@ def test_hard_requirements_refuse_nodes_with_the_nearest_offer(site: Any) -> Non
         "Their own link leaves a stream a current-write-rate of 200 MB/s; the hard minimum is 300 MB/s."
     )
     assert (answer["none"].reason, answer["none"].nodes) == (Reason.UNREACHABLE, ("n5",))
-    (excluded,) = (one for one in found.refused if one.reason is Reason.EXCLUDED)
+    (excluded,) = (one for one in order.refused if one.reason is Reason.EXCLUDED)
     assert excluded.nodes == ("n3",)
-    assert found.total == 5
+    assert order.total == 5
 
 
 def test_where_a_link_limits_the_other_needs_decide(site: Any) -> None:
@@ -128,27 +126,27 @@ def test_a_job_is_spread_over_elements_servers_and_links(site: Any) -> None:
         of("a", *(f"a{number}" for number in range(6)), uplink=left),
         of("b", *(f"b{number}" for number in range(6)), uplink=right),
     )
-    found = ranked(there, nodes, site.write(100), count=8)
-    assert len(set(names(found))) == 8
-    assert len({candidate.element.id for candidate in found.candidates}) == 8
-    assert {candidate.element.server for candidate in found.candidates[:4]} == {"s0", "s1", "s2", "s3"}
-    assert sorted(candidate.node[0] for candidate in found.candidates) == ["a"] * 4 + ["b"] * 4
+    order = ranked(there, nodes, site.write(100), count=8)
+    assert len(set(names(order))) == 8
+    assert len({candidate.element.id for candidate in order.candidates}) == 8
+    assert {candidate.element.server for candidate in order.candidates[:4]} == {"s0", "s1", "s2", "s3"}
+    assert sorted(candidate.node[0] for candidate in order.candidates) == ["a"] * 4 + ["b"] * 4
 
 
 def test_a_job_that_finds_too_few_nodes_is_told_so(site: Any) -> None:
     there = site.equal(4).see_all()
-    found = ranked(there, nodes_of(of("thin", "n1", "n2", "n3")), count=5, among=frozenset({"n2", "n3", "x"}))
-    assert names(found) == ["n2", "n3"]
-    assert found.notes == ("5 nodes are wanted, 2 may be used.", "Not known: x.")
+    order = ranked(there, nodes_of(of("thin", "n1", "n2", "n3")), count=5, among=frozenset({"n2", "n3", "x"}))
+    assert names(order) == ["n2", "n3"]
+    assert order.notes == ("5 nodes are wanted, 2 may be used.", "Not known: x.")
 
 
 def test_nodes_that_are_not_described_are_those_heard_of(site: Any) -> None:
     there = site(site.element("a/x"), site.element("b/y")).see_all()
     heard = {"n1": frozenset({"a"}), "n2": frozenset({"a", "b"}), "n3": frozenset()}
-    found = ranked(there, nodes_of(heard=heard), storage_system="b")
-    assert names(found) == ["n2"]
-    assert [one.nodes for one in found.refused] == [("n3",), ("n1",)]
-    assert "no classes of nodes" in found.notes[0]
+    order = ranked(there, nodes_of(heard=heard), storage_system="b")
+    assert names(order) == ["n2"]
+    assert [one.nodes for one in order.refused] == [("n3",), ("n1",)]
+    assert "no classes of nodes" in order.notes[0]
     assert ranked(there, nodes_of()).notes == (
         "No nodes are known: the site describes none, and no agent reports.",
     )
@@ -186,5 +184,5 @@ def test_hosts_of_two_domains_are_two() -> None:
 
 def test_agents_of_one_host_under_two_names_count_together(site: Any) -> None:
     there = site.equal(2).see_all()
-    found = ranked(there, nodes_of(of("thin", "n1", link=300)), streams={"n1": 1, "n1.example.org": 2})
-    assert [candidate.open_files for candidate in found.candidates] == [3]
+    order = ranked(there, nodes_of(of("thin", "n1", link=300)), streams={"n1": 1, "n1.example.org": 2})
+    assert [candidate.open_files for candidate in order.candidates] == [3]

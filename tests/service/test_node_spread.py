@@ -1,7 +1,5 @@
 """The nodes of a job are those that looking at every node anew for each of them would give."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of nodes: what an agent is sent of the elements, once, and only what changed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

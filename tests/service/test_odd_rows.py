@@ -1,7 +1,5 @@
 """Rows that a database does not take, or that nobody can read, are no harm to others."""
 
-from __future__ import annotations
-
 import pytest
 import sqlalchemy as sa
 from ses_service.ledger.placement import EndReason, PlacementState, Prediction

@@ -1,7 +1,5 @@
 """Tokens that people make for themselves: shown once, theirs alone, ended in time, revoked at once."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path
@@ -49,12 +47,11 @@ class People:
 
 
 @pytest.fixture
-def people(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> People:
+def people(tmp_path: Path, serve: Any, clock: Any) -> People:
     path, kept = tmp_path / "tokens.toml", tmp_path / "personal-tokens.json"
     portal = add_token(path, Role.PORTAL, "portal")
-    service = make_service(
-        site.equal(2).environment,
-        clock,
+    service = serve(
+        2,
         tokens=TokenFile(path),
         personal_tokens=PersonalTokens(kept, lambda: clock.time),
         trust_loopback=False,
@@ -150,7 +147,7 @@ def test_person_has_a_bounded_number_of_tokens(people: People) -> None:
     assert people.make("bob").status_code == 200
 
 
-def test_last_use_is_told(people: People) -> None:
+def test_last_use_is_reported(people: People) -> None:
     token = people.token()
 
     def used() -> float | None:
@@ -173,20 +170,20 @@ def test_nobody_is_kept_waiting_while_tokens_are_written(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = people.token()
-    kept, found = people.service.runtime.personal_tokens, []
-    monkeypatch.setattr("os.fsync", lambda _: found.append((kept.find(token), kept.ended(token))))
+    kept, holders = people.service.runtime.personal_tokens, []
+    monkeypatch.setattr("os.fsync", lambda _: holders.append((kept.find(token), kept.ended(token))))
     people.token(name="more")
-    assert [(one.name, ended) for one, ended in found] == [("laptop", None)]
+    assert [(one.name, ended) for one, ended in holders] == [("laptop", None)]
     assert kept.find(token) is not None
-    assert len(found) == 1, "who shows a token writes nothing"
+    assert len(holders) == 1, "who shows a token writes nothing"
 
 
 def test_tokens_outlive_the_service(people: People) -> None:
     token = people.token()
     again = PersonalTokens(people.kept, lambda: people.clock.time)
-    found = again.find(token)
-    assert found is not None
-    assert (found.user, found.name) == ("alice", "laptop")
+    holder = again.find(token)
+    assert holder is not None
+    assert (holder.user, holder.name) == ("alice", "laptop")
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"tokens": [{"user": "a"}]}', '{"tokens": 1}', "\0"])

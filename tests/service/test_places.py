@@ -1,7 +1,5 @@
 """Places over HTTP: given in one step with the choice, counted, renewed, and ended by whatever ends them."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from collections import Counter
@@ -21,9 +19,9 @@ Given = dict[str, Any]
 
 
 @pytest.fixture
-def scratch(site: Any, make_service: Any, clock: Any) -> Service:
+def scratch(site: Any, serve: Any) -> Service:
     """Four equal directories of which 500 GB are free each, seen a moment ago."""
-    return seen(make_service(directories(site, 4), clock).refresh(), site)
+    return seen(serve(directories(site, 4)).refresh(), site)
 
 
 def directories(site: Any, count: int) -> Any:
@@ -52,14 +50,12 @@ def request_for(**more: Any) -> Given:
 
 
 def ask(service: Service, code: int = 200, **more: Any) -> Given:
-    answer = service.post("/v1/places", request_for(**more))
-    assert answer.status_code == code, answer.get_json()
+    answer = service.post("/v1/places", request_for(**more), code=code)
     return dict(answer.get_json())
 
 
 def announce(service: Service, node: str = "n1", incarnation: str = AGENT, **said: Any) -> Given:
-    answer = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": incarnation, **said})
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": incarnation, **said}, code=200)
     return dict(answer.get_json())
 
 
@@ -232,14 +228,12 @@ def test_places_of_unknown_size_are_given_where_few_like_them_found_no_room(scra
     assert files["expected_from"] is None, "places say nothing of files"
 
 
-def test_a_user_has_a_number_of_places_and_their_own_ones(
-    site: Any, make_service: Any, clock: Any, tmp_path: Any
-) -> None:
+def test_a_user_has_a_number_of_places_and_their_own_ones(site: Any, serve: Any, tmp_path: Any) -> None:
     file = tmp_path / "tokens"
     tokens = {user: add_token(file, Role.USER, user, user) for user in ("alice", "bob")}
     policies = replace(site.equal(1).policies, places_of_user=2)
-    service = make_service(
-        directories(site, 2), clock, tokens=TokenFile(file), trust_loopback=False, policies=policies
+    service = serve(
+        directories(site, 2), tokens=TokenFile(file), trust_loopback=False, policies=policies
     ).refresh()
 
     def call(user: str, method: Callable[..., Any], path: str, *body: Any) -> Any:
@@ -276,8 +270,7 @@ def test_a_request_that_cannot_be_right_is_refused(scratch: Service, wrong: Any)
 
 
 def test_only_sets_of_directories_give_places(service: Service) -> None:
-    answer = service.post("/v1/places", request_for())
-    assert answer.status_code == 422
+    answer = service.post("/v1/places", request_for(), code=422)
     assert "has no directories to give" in answer.get_json()["errors"][0]["message"]
 
 
@@ -300,7 +293,7 @@ def test_500_places_asked_at_once_by_50_nodes_are_spread(scratch: Service) -> No
 
 
 @pytest.fixture
-def begin(site: Any, make_service: Any, clock: Any, tmp_path: Any) -> Iterator[Callable[[], Service]]:
+def begin(site: Any, serve: Any, tmp_path: Any) -> Iterator[Callable[[], Service]]:
     """Returns a service with the ledger of the one before, which has ended."""
     from ses_service.store.database import Database
     from ses_service.store.records import RecordStore
@@ -317,7 +310,7 @@ def begin(site: Any, make_service: Any, clock: Any, tmp_path: Any) -> Iterator[C
         end()
         database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
         store = RecordStore(database)
-        service = make_service(directories(site, 2), clock, store=store).refresh()
+        service = serve(directories(site, 2), store=store).refresh()
         service.runtime.journal.start()
         running.append(service)
         return service

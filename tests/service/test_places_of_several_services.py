@@ -1,7 +1,5 @@
 """Places at services that share one PostgreSQL database: given by one, renewed, watched and ended at any."""
 
-from __future__ import annotations
-
 import secrets
 import signal
 from collections.abc import Iterator

@@ -1,13 +1,11 @@
 """The settings of the decision: one file, checked before the service starts, shown to who asks."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 
 import pytest
 import ses_core
-from click.testing import CliRunner
+from invoked import invoked
 from ses_service.commands.main import main
 from ses_service.decision.rows import policy_of
 from ses_service.model.policies import Policies, PoliciesError, described, policies_of, settings
@@ -18,16 +16,16 @@ def test_the_defaults_are_those_of_the_core() -> None:
 
 
 def test_every_field_is_a_setting_that_says_what_it_is_for() -> None:
-    assert [one.name for one in settings()] == [one.name for one in dataclasses.fields(Policies)]
+    assert [one.name for one in settings()] == [field.name for field in dataclasses.fields(Policies)]
     assert all(one.says for one in settings())
     assert policies_of({one.name: list(one.default) if isinstance(one.default, frozenset) else one.default
                         for one in settings()}) == Policies()  # fmt: skip
 
 
 def test_what_a_file_names_is_set_and_the_rest_keeps_its_default() -> None:
-    found = policies_of({"scarce_tiers": ["nvme"], "max_data_age": 30, "overrule_stripe_hints": True})
-    assert found == Policies(scarce_tiers=frozenset({"nvme"}), max_data_age=30.0, overrule_stripe_hints=True)
-    assert described(found) == (
+    given = policies_of({"scarce_tiers": ["nvme"], "max_data_age": 30, "overrule_stripe_hints": True})
+    assert given == Policies(scarce_tiers=frozenset({"nvme"}), max_data_age=30.0, overrule_stripe_hints=True)
+    assert described(given) == (
         "max_data_age 30 (default 10), scarce_tiers nvme (default none), "
         "overrule_stripe_hints true (default false)"
     )
@@ -60,10 +58,9 @@ def test_a_service_does_not_start_with_a_wrong_file(tmp_path: Path, text: str, s
     file = tmp_path / "policies.toml"
     file.write_text(text)
     state = tmp_path / "state"
-    done = CliRunner().invoke(
-        main, ["serve", "--trust-loopback", "--state-dir", str(state), "--policies", str(file)]
+    done = invoked(
+        main, ["serve", "--trust-loopback", "--state-dir", str(state), "--policies", str(file)], code=1
     )
-    assert done.exit_code == 1
     assert str(file) in done.output
     assert said in done.output
     assert not (state / "ledger.db").exists()

@@ -1,13 +1,13 @@
 """Quotas: whose VO each is of, when each is used up, and who may see which."""
 
-from __future__ import annotations
-
 import json
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from http_server import HttpServer
 from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.feeds.monitor_quotas import MonitorQuotas
 from ses_service.model.quotas import Quota, QuotaSource
@@ -25,12 +25,12 @@ def quota(name: str, used: float, limit: float = 100, *, at: float, **more: Any)
 
 
 @pytest.fixture
-def filling(make_service: Any, site: Any, clock: Any) -> Any:
+def filling(serve: Any, site: Any, clock: Any) -> Any:
     """A day in which alice writes 24 GB, bob deletes, and the group of a VO writes 48 GB."""
     environment = replace(
         site.equal(1).environment, member_groups=(("mat", "materials"),), home_vo={"alice": "materials"}
     )
-    service = make_service(environment, clock).refresh()
+    service = serve(environment).refresh()
     begin = clock()
     for hour in range(26):
         clock.time = now = begin + hour * 3600
@@ -47,8 +47,7 @@ def filling(make_service: Any, site: Any, clock: Any) -> Any:
 
 
 def listed(service: Any, query: str = "", **options: Any) -> dict[str, Any]:
-    answer = service.get(f"/v1/quotas{query}", **options)
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.get(f"/v1/quotas{query}", **options, code=200)
     return answer.get_json()
 
 
@@ -84,11 +83,11 @@ def test_quotas_are_chosen(filling: Any, query: str, names: list[str]) -> None:
         assert body["total"] == 5
 
 
-def test_a_person_sees_what_counts_for_them(make_service: Any, site: Any, clock: Any, tmp_path: Path) -> None:
+def test_a_person_sees_what_counts_for_them(serve: Any, clock: Any, tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
     tokens = {user: add_token(file, Role.USER, user, user) for user in ("alice", "bob")}
     tokens["portal"] = add_token(file, Role.PORTAL, "portal")
-    service = make_service(site.equal(1).environment, clock, tokens=TokenFile(file), trust_loopback=False)
+    service = serve(1, tokens=TokenFile(file), trust_loopback=False)
     service.refresh()
     service.runtime.quotas.take([quota(name, 1, at=clock()) for name in ("alice", "bob")], [SOURCE])
 
@@ -154,31 +153,12 @@ def test_an_answer_that_cannot_be_read_is_said(answering: Any, status: int, body
 @pytest.fixture
 def answering() -> Any:
     """Give the address of a server that answers everything the same way."""
-    import threading
-    from http.server import BaseHTTPRequestHandler, HTTPServer
+    with ExitStack() as servers:
 
-    servers: list[HTTPServer] = []
+        def make(status: int, body: bytes) -> str:
+            return servers.enter_context(closing(HttpServer(lambda asked: asked.say(status, body)))).url
 
-    def make(status: int, body: bytes) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield make
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield make
 
 
 def test_one_quota_that_is_none_hides_no_other(answering: Any) -> None:

@@ -1,7 +1,5 @@
 """Requirements: per kind the most particular level wins, and says so."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -59,8 +57,8 @@ def test_kinds_are_resolved_one_by_one() -> None:
             ),
         ]
     )
-    found = resolve(ALICE, [rate(9)], sets, 0.0)
-    assert [(one.requirement.kind, one.requirement.bound, one.level) for one in found] == [
+    resolved = resolve(ALICE, [rate(9)], sets, 0.0)
+    assert [(one.requirement.kind, one.requirement.bound, one.level) for one in resolved] == [
         (Kind.AVERAGE_READ_RATE, 4, Level.SITE),
         (Kind.CURRENT_WRITE_RATE, 9, Level.EXPLICIT),
         (Kind.FREE_CAPACITY, 2, Level.USER),
@@ -101,8 +99,8 @@ def test_the_sets_of_a_person_are_all_that_can_apply_to_them() -> None:
             (Level.APPLICATION, "alice2:cp"),
         ]
     )
-    found = [(one.level, one.name) for one in sets_for_user("alice", "materials", sets)]
-    assert found == [
+    levels = [(one.level, one.name) for one in sets_for_user("alice", "materials", sets)]
+    assert levels == [
         (Level.APPLICATION, "alice:cp"),
         (Level.APPLICATION, "alice:dd"),
         (Level.USER, "alice"),
@@ -111,7 +109,7 @@ def test_the_sets_of_a_person_are_all_that_can_apply_to_them() -> None:
     ]
 
 
-def test_what_is_passed_over_is_told_with_what_hides_it() -> None:
+def test_what_is_passed_over_is_reported_with_what_hides_it() -> None:
     scratch = Profile("scratch", (Requirement(Kind.CURRENT_READ_RATE, 5), Requirement(Kind.FREE_CAPACITY, 7)))
     sets = index_sets(
         [
@@ -163,15 +161,15 @@ def test_a_profile_counts_only_in_its_time_and_after_what_more_particular_levels
             RequirementSet(Level.SITE, "default", (rate(3),)),
         ]
     )
-    found = {now: resolve(ALICE, (), sets, now)[0] for now in (99.0, 100.0, 150.0, 199.0, 200.0)}
-    assert {now: one.requirement.bound for now, one in found.items()} == {
+    resolved = {now: resolve(ALICE, (), sets, now)[0] for now in (99.0, 100.0, 150.0, 199.0, 200.0)}
+    assert {now: one.requirement.bound for now, one in resolved.items()} == {
         99.0: 3.0,
         100.0: 7.0,
         150.0: 1.0,
         199.0: 1.0,
         200.0: 1.0,
     }
-    assert found[100.0].profile == "daily"
+    assert resolved[100.0].profile == "daily"
 
 
 def test_of_more_requirements_than_a_file_can_have_hard_ones_count_and_the_others_are_named() -> None:

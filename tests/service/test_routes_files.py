@@ -1,7 +1,5 @@
 """Files as people see them: what each received, whose they may see, pages, sums and metrics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -18,12 +16,12 @@ MB = 1e6
 class Story:
     """A service with files of alice and bob on b0 and b1: every second one gets what it needs."""
 
-    def __init__(self, make_service: Any, site: Any, clock: Any, database: Any = None, **more: Any) -> None:
+    def __init__(self, serve: Any, database: Any = None, **more: Any) -> None:
         if database is not None:
             more = {**more, "store": RecordStore(database)}
-        self.service = make_service(site.equal(3).environment, clock, **more).refresh()
-        self.clock = clock
-        self.start = clock.time
+        self.service = serve(3, **more).refresh()
+        self.clock = self.service.clock
+        self.start = self.clock.time
         if database is not None:
             self.service.runtime.journal._open()
             self.service.runtime.journal._failed = None
@@ -66,8 +64,8 @@ class Story:
     def page(self, **asked: Any) -> dict[str, Any]:
         answer = self.service.get("/v1/files", query_string=asked)
         assert answer.status_code == 200, answer.get_json()
-        found: dict[str, Any] = answer.get_json()
-        return found
+        body: dict[str, Any] = answer.get_json()
+        return body
 
     def _say(self, said: dict[str, Any]) -> None:
         answer = self.service.post("/v1/nodes/n1/announcements", said)
@@ -76,13 +74,13 @@ class Story:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def story(request: pytest.FixtureRequest, make_service: Any, site: Any, clock: Any, tmp_path: Any) -> Any:
+def story(request: pytest.FixtureRequest, serve: Any, tmp_path: Any) -> Any:
     database = None
     if request.param == "sqlite":
         database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
     elif request.param == "postgresql":
         database = Database(request.getfixturevalue("postgresql").url)
-    yield Story(make_service, site, clock, database)
+    yield Story(serve, database)
     if database is not None:
         with database.transaction() as connection:
             if request.param == "postgresql":
@@ -154,7 +152,7 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
         ("bob", 1.0),
     ]
 
-    metrics = story.service.get("/metrics").get_data(as_text=True)
+    metrics = story.service.get("/metrics").text
     assert 'ses_files_judged_total{verdict="missed",vo=""} 2.0' in metrics
     assert 'ses_element_files_judged_total{element="union/b1",verdict="met"} 2.0' in metrics
     assert 'ses_prediction_ratio_count{element="union/b0"}' in metrics
@@ -166,10 +164,8 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
         assert found(state="ended") == [*reversed(bob), alice[4], alice[3]]
 
 
-def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
-    make_service: Any, site: Any, clock: Any
-) -> None:
-    story = Story(make_service, site, clock)
+def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(serve: Any) -> None:
+    story = Story(serve)
     ids = story.place(1, "alice", "dd", "union/b0")
     story._say({"incarnation": AGENT, "ended": [{"placement_id": ids[0], "reason": "closed"}]})
     story.service.runtime.state.verdicts.run()
@@ -177,19 +173,19 @@ def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
     story.end(ids, 50)
     story.service.runtime.state.verdicts.run()
     assert [file["verdict"] for file in story.files(user="alice")] == ["missed"]
-    answer = story.service.get("/metrics").get_data(as_text=True)
+    answer = story.service.get("/metrics").text
     counted = [line for line in answer.splitlines() if line.startswith("ses_element_files_judged_total{")]
     assert counted == ['ses_element_files_judged_total{element="union/b0",verdict="cannot-say"} 1.0']
 
 
 def test_elements_beyond_those_that_are_counted_apart_are_one(
-    make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdicts, "MAX_LABELS", 2)
-    story = Story(make_service, site, clock)
+    story = Story(serve)
     for element in ("union/b0", "union/b1", "union/b2"):
         story.end(story.place(2, "alice", "dd", element), 120, 40)
-    answer = story.service.get("/metrics").get_data(as_text=True)
+    answer = story.service.get("/metrics").text
     counted = [line for line in answer.splitlines() if line.startswith("ses_element_files_judged_total{")]
     assert counted == [
         f'ses_element_files_judged_total{{element="{name}",verdict="{verdict}"}} 1.0'
@@ -198,10 +194,10 @@ def test_elements_beyond_those_that_are_counted_apart_are_one(
     ]
 
 
-def test_a_person_sees_their_own_files_only(make_service: Any, site: Any, clock: Any, tmp_path: Any) -> None:
+def test_a_person_sees_their_own_files_only(serve: Any, tmp_path: Any) -> None:
     tokens = tmp_path / "tokens.toml"
     bearer = {"headers": {"Authorization": f"Bearer {add_token(tokens, Role.USER, 'bob', user='bob')}"}}
-    story = Story(make_service, site, clock, tokens=TokenFile(tokens))
+    story = Story(serve, tokens=TokenFile(tokens))
     alice, bob = story.place(1, "alice", "dd", "union/b0"), story.place(1, "bob", "dd", "union/b1")
     story.end([*alice, *bob], 120)
 
@@ -222,11 +218,9 @@ def test_questions_that_cannot_be_right_are_refused(service: Any, wrong: str) ->
     assert service.get(f"/v1/files?{wrong}").status_code == 422
 
 
-def test_a_file_is_known_longer_than_its_explanation(
-    make_service: Any, site: Any, clock: Any, tmp_path: Any
-) -> None:
+def test_a_file_is_known_longer_than_its_explanation(serve: Any, tmp_path: Any) -> None:
     database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
-    story = Story(make_service, site, clock, database, policies=Policies(max_records=1))
+    story = Story(serve, database, policies=Policies(max_records=1))
     old, kept = story.place(2, "alice", "dd", "union/b0")
     story.end([old], 100)
     story.end([kept], 100)

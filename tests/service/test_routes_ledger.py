@@ -1,7 +1,5 @@
 """What was learned of sizes, over HTTP."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,7 @@ AGENT = "a" * 16
 
 
 @pytest.fixture
-def guarded(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path
-) -> tuple[Any, dict[str, dict[str, str]]]:
+def guarded(serve: Any, tmp_path: Path) -> tuple[Any, dict[str, dict[str, str]]]:
     """A service that asks for tokens, and headers with one of each."""
     path = tmp_path / "tokens.toml"
     tokens = {
@@ -23,7 +19,7 @@ def guarded(
         "admin": add_token(path, Role.ADMIN, "root", None),
         "alice": add_token(path, Role.USER, "alice", "alice"),
     }
-    made = make_service(site.equal(3).environment, clock, tokens=TokenFile(path), trust_loopback=False)
+    made = serve(3, tokens=TokenFile(path), trust_loopback=False)
     headers = {name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()}
     return made.refresh(), headers
 

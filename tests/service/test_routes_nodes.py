@@ -1,7 +1,5 @@
 """Announcements over HTTP: what an agent is told, and what its decisions look like afterwards."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -57,8 +55,7 @@ def opened(**more: Any) -> dict[str, Any]:
 
 
 def say(service: Any, **said: Any) -> Any:
-    answer = service.post(ROUTE, {**AGENT, **said})
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.post(ROUTE, {**AGENT, **said}, code=200)
     return answer.get_json()
 
 
@@ -97,7 +94,7 @@ def test_what_an_open_file_is_predicted_follows_what_comes_and_goes(service: Any
     assert now() == []
 
 
-def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> None:
+def test_what_a_node_excludes_is_kept_until_it_says_otherwise(service: Any) -> None:
     def refused() -> list[tuple[str, str]]:
         found = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["refused"]
         return [(one["element"], one["detail"]) for one in found]
@@ -137,10 +134,10 @@ def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> N
 
 
 def test_people_read_of_exclusions_of_their_own_files_alone() -> None:
-    found = [("n1", Exclusion("union/b2", "no space", user)) for user in ("alice", "bob", None)]
+    exclusions = [("n1", Exclusion("union/b2", "no space", user)) for user in ("alice", "bob", None)]
 
     def read(role: Role, user: str | None) -> list[str | None]:
-        return [one["user"] for one in excluded(found, Principal("x", role, user))]
+        return [one["user"] for one in excluded(exclusions, Principal("x", role, user))]
 
     assert read(Role.USER, "bob") == read(Role.PORTAL, "bob") == ["bob", None]
     assert read(Role.ADMIN, "root") == ["alice", "bob", None]
@@ -205,8 +202,7 @@ def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) 
 
 
 def select(service: Any, **asked: Any) -> Any:
-    answer = service.post("/v1/nodes/selections", {"subject": {"user": "alice"}, **asked})
-    assert answer.status_code == 200, answer.get_json()
+    answer = service.post("/v1/nodes/selections", {"subject": {"user": "alice"}, **asked}, code=200)
     return answer.get_json()
 
 
@@ -221,13 +217,13 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
     with_nodes(service, NodeClass("thin", "n[1-3]", names, frozenset({"union"}), 100e6, holds={"union/b1"}))
     service.open(1, node="n1")
     hard = {"kind": "write", "minimum": 60, "unit": "MB/s", "strictness": "hard"}
-    found = select(service, requirements=[hard], exclude="n3")
-    (first,) = found["candidates"]
+    selection = select(service, requirements=[hard], exclude="n3")
+    (first,) = selection["candidates"]
     assert (first["node"], first["node_class"], first["limited_by"]) == ("n2", "thin", "element")
     assert (first["available"]["write_mb_s"], first["distance"], first["open_files"]) == (100, 0, 0)
-    answer = {one["nodes"]: (one["reason"], one["count"]) for one in found["refused"]}
+    answer = {one["nodes"]: (one["reason"], one["count"]) for one in selection["refused"]}
     assert answer == {"n3": ("excluded", 1), "n1": ("hard-requirement", 1)}
-    assert found["total"] == 3
+    assert selection["total"] == 3
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["nodes"], listed["count"], listed["heard"], listed["open_files"]) == ("n[1-3]", 3, 1, 1)
     assert (listed["storage_systems"], listed["link_mb_s"], listed["uplink"]) == (["union"], 100, None)
@@ -237,8 +233,8 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
 def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describes(service: Any) -> None:
     with_nodes(service, NodeClass("thin", "n[1-2]", ("n1", "n2"), frozenset({"union"}), 100e6))
     service.open(1, node="n1.example.org")
-    found = select(service)
-    assert [(candidate["node"], candidate["open_files"]) for candidate in found["candidates"]] == [
+    selection = select(service)
+    assert [(candidate["node"], candidate["open_files"]) for candidate in selection["candidates"]] == [
         ("n2", 0),
         ("n1", 1),
     ]
@@ -248,9 +244,9 @@ def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describ
 
 def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(service: Any) -> None:
     say(service, tables=[{"system": "union"}])
-    found = select(service)
-    assert [candidate["node"] for candidate in found["candidates"]] == ["n1"]
-    assert found["candidates"][0]["node_class"] is None
+    selection = select(service)
+    assert [candidate["node"] for candidate in selection["candidates"]] == ["n1"]
+    assert selection["candidates"][0]["node_class"] is None
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["node_class"], listed["nodes"], listed["storage_systems"]) == (None, "n1", ["union"])
 
@@ -258,14 +254,12 @@ def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(serv
 @pytest.mark.parametrize("text", ["n[1-", "n[1-9999999]", "@all", "n1 n2", "[1-400][1-400]"])
 def test_what_is_no_list_of_nodes_is_refused_at_once(service: Any, text: str) -> None:
     asked = {"subject": {"user": "alice"}, "exclude": text}
-    answer = service.post("/v1/nodes/selections", asked)
-    assert answer.status_code == 422
+    answer = service.post("/v1/nodes/selections", asked, code=422)
     assert answer.get_json()["errors"][0]["location"] == "json.exclude"
 
 
 def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any, clock: Any) -> None:
-    answer = service.post(ROUTE, AGENT, headers={"Ses-Version": "0.1.7"})
-    assert answer.status_code == 200
+    service.post(ROUTE, AGENT, headers={"Ses-Version": "0.1.7"}, code=200)
     listed = service.get("/v1/nodes").get_json()
     assert [(node["node"], node["version"]) for node in listed["nodes"]] == [("n1", "0.1.7")]
     assert listed["silent"] == []
@@ -282,7 +276,7 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
     assert again["silent"] == []
 
 
-def test_what_a_node_was_measured_to_give_is_told(service: Any) -> None:
+def test_what_a_node_was_measured_to_give_is_reported(service: Any) -> None:
     measured = NodeCalibration("n1", 1.5e9, "copies", 64, 8e9, None, 1.25e9)
     service.knowledge.site = replace(service.knowledge.site, calibrations=ByHost({"n1": measured}.items()))
     service.knowledge.changes += 1

@@ -1,7 +1,5 @@
 """Placements over HTTP: listed, explained and ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -55,7 +53,7 @@ def test_a_file_spread_over_elements_names_all_of_them(service: Service) -> None
     said = {"incarnation": "a" * 16, "opened": [opened(one, restore=many)]}
     assert service.post("/v1/nodes/n1/announcements", said).get_json()["refused"] == []
     record = service.get(f"/v1/placements/{one}").get_json()
-    assert [each["element"] for each in record["elements"]] == ["union/b2", "union/b0"]
+    assert [element["element"] for element in record["elements"]] == ["union/b2", "union/b0"]
     assert (record["stripe_count"], record["element"]) == (2, "union/b2")
 
 

@@ -1,7 +1,5 @@
 """Requirement sets over HTTP: names, revisions, who may change what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -176,8 +174,7 @@ def test_a_set_that_cannot_be_stored_says_so(service: Service) -> None:
     from ses_service.knowledge import StoreUnavailableError
 
     service.knowledge.broken = StoreUnavailableError("connection refused")
-    answer = service.put("/v1/requirements/user/alice", SET)
-    assert answer.status_code == 503
+    answer = service.put("/v1/requirements/user/alice", SET, code=503)
     assert answer.get_json()["type"] == "urn:qstorman:problem:knowledge-base-unavailable"
     assert "connection refused" in answer.get_json()["detail"]
     assert service.get("/v1/requirements/user/alice").get_json()["revision"] == 0

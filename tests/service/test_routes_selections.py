@@ -1,7 +1,5 @@
 """POST /v1/selections: the question, its answer, and what a wrong question gets."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any
@@ -23,8 +21,7 @@ def test_a_selection_ranks_explains_and_books_nothing(service: Service, clock: A
             Observation("union/b2", clock() - 0.5, 0, 0, free_bytes=5e9, read_only=True),
         ]
     )
-    answer = service.post("/v1/selections", {**ASK, "requirements": [WRITE_50]})
-    assert answer.status_code == 200
+    answer = service.post("/v1/selections", {**ASK, "requirements": [WRITE_50]}, code=200)
     body = answer.get_json()
     first, second = body["candidates"]
     assert (first["rank"], first["element"], first["distance"]) == (1, "union/b1", 0)
@@ -72,22 +69,21 @@ def test_a_draft_counts_in_place_of_the_stored_set_and_is_not_stored(service: Se
     assert found(draft=draft) == {("current-write-rate", 50, "application")}
     assert found(draft={"level": "application", "name": "alice:dd"}) == {("current-write-rate", 9, "user")}
     assert found() == {("current-read-rate", 7, "application"), ("current-write-rate", 9, "user")}
-    wrong = service.post("/v1/selections", {**asked, "draft": {**draft, "profile": "chekpoint"}})
-    assert wrong.status_code == 422
+    wrong = service.post("/v1/selections", {**asked, "draft": {**draft, "profile": "chekpoint"}}, code=422)
     assert "json.draft.profile" in wrong.text
 
 
-def test_fast_elements_are_kept_for_what_others_require(make_service: Any, site: Any, clock: Any) -> None:
+def test_fast_elements_are_kept_for_what_others_require(serve: Any, site: Any, clock: Any) -> None:
     elements = site.element("a", write=50), site.element("b", write=90)
-    service = make_service(site(*elements).environment, clock).refresh()
+    service = serve(site(*elements)).refresh()
     asked = {**ASK, "requirements": [{**WRITE_50, "minimum": 20}]}
 
     def order(level: Level, name: str, *stated: Any) -> list[str]:
         service.knowledge.put(level, name, *stated)
         service.refresh()
         service.see([Observation(f"union/{one}", clock() - 0.5, 0, 0, free_bytes=5e9) for one in "ab"])
-        found = service.post("/v1/selections", asked).get_json()["candidates"]
-        return [*(one["element"] for one in found), found[1]["ordered_by"], found[1]["after"]]
+        candidates = service.post("/v1/selections", asked).get_json()["candidates"]
+        return [*(one["element"] for one in candidates), candidates[1]["ordered_by"], candidates[1]["after"]]
 
     unkept = ["union/b", "union/a", "share", "a stream would get less: 50 MB/s, before it 90 MB/s"]
     why = "is kept for files that ask for more: writes 90 MB/s, that before it 50 MB/s"
@@ -122,9 +118,9 @@ def test_requirements_come_from_the_levels_that_state_them(service: Service, sit
     assert body["requirements"][2]["strictness"] == "hard"
 
 
-def test_the_home_vo_of_a_user_applies(make_service: Any, site: Any, clock: Any) -> None:
+def test_the_home_vo_of_a_user_applies(serve: Any, site: Any) -> None:
     environment = replace(site.equal(1).environment, home_vo={"alice": "materials"})
-    service = make_service(environment, clock)
+    service = serve(environment)
     service.knowledge.put(Level.VO, "materials", site.write(9))
     body = service.refresh().post("/v1/selections", ASK).get_json()
     assert [(requirement["level"], requirement["level_name"]) for requirement in body["requirements"]] == [
@@ -176,8 +172,7 @@ def test_units_are_converted(service: Service) -> None:
 def test_a_wrong_question_is_refused_where_it_is_wrong(
     service: Service, change: dict[str, Any], location: str, says: str
 ) -> None:
-    answer = service.post("/v1/selections", {**ASK, **change})
-    assert answer.status_code == 422
+    answer = service.post("/v1/selections", {**ASK, **change}, code=422)
     problem = answer.get_json()
     assert problem["type"] == "urn:qstorman:problem:invalid-request"
     located = {error["location"]: error["message"] for error in problem["errors"]}
@@ -215,8 +210,8 @@ def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(
     asked = {"kind": kind, "minimum": float(number), "unit": unit}
     answer = service.post("/v1/selections", {"subject": {"user": "a"}, "requirements": [asked]})
     (told,) = answer.get_json()["errors"]
-    found = re.search(r"did you mean (\S+)\?", told["message"])
-    assert (found[1] if found else "") == right
+    match = re.search(r"did you mean (\S+)\?", told["message"])
+    assert (match[1] if match else "") == right
     assert ("counts bits" in told["message"]) == ("bit" in typed or "Mb/s" in typed)
 
 
@@ -227,23 +222,22 @@ def test_numbers_that_are_not_finite_are_refused(service: Service, number: str) 
     assert answer.status_code == 422
 
 
-def test_before_the_site_is_read_the_service_says_so(make_service: Any, site: Any, clock: Any) -> None:
-    service = make_service(site.equal(1).environment, clock)
+def test_before_the_site_is_read_the_service_says_so(serve: Any) -> None:
+    service = serve(1)
     answer = service.post("/v1/selections", ASK)
     assert (answer.status_code, answer.get_json()["type"]) == (503, "urn:qstorman:problem:not-ready")
 
 
-def test_a_silent_monitor_is_told_in_the_notes(service: Service) -> None:
+def test_a_silent_monitor_is_reported_in_the_notes(service: Service) -> None:
     notes = service.post("/v1/selections", ASK).get_json()["notes"]
     assert "No observations: no monitor is configured." in notes
 
 
-def test_a_lost_knowledge_base_is_told_with_the_age_of_what_is_used(service: Service, clock: Any) -> None:
+def test_a_lost_knowledge_base_is_reported_with_the_age_of_what_is_used(service: Service, clock: Any) -> None:
     from ses_service.knowledge import StoreUnavailableError
 
     service.knowledge.broken = StoreUnavailableError("connection refused")
     clock.time += 42
     service.runtime.site_manager.step()
-    answer = service.post("/v1/selections", ASK)
-    assert answer.status_code == 200
+    answer = service.post("/v1/selections", ASK, code=200)
     assert "Site and requirements are 42 s old: connection refused." in answer.get_json()["notes"]

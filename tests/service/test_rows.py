@@ -1,7 +1,5 @@
 """The rows the decision core reads: what they say of an element, and which of them changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -46,8 +44,8 @@ class Watched:
         return list(np.flatnonzero(self.rows.changed > since))
 
     def __getitem__(self, name: str) -> list[float]:
-        found: list[float] = self.rows.elements[name].tolist()
-        return found
+        values: list[float] = self.rows.elements[name].tolist()
+        return values
 
 
 def test_streams_on_a_server_count_where_the_site_states_its_link(site: Any) -> None:
@@ -97,7 +95,7 @@ def test_facts_are_those_of_the_description(site: Any) -> None:
     assert watched["size"] == [1000 * GB, 1000 * GB]
 
 
-def test_a_state_that_is_over_ends_by_itself_and_is_told(site: Any) -> None:
+def test_a_state_that_is_over_ends_by_itself_and_is_reported(site: Any) -> None:
     drained = {"state": ElementState.DRAINING, "state_until": NOW + 1}
     watched = Watched(site(site.element("b0", **drained), site.element("b1")).see_all())
     assert watched["state"][0] & State.DRAINING
@@ -158,7 +156,7 @@ def test_a_sample_counts_for_six_intervals_of_its_own_and_ten_seconds_at_least(
     assert np.isnan(watched["busy"][0]) != counts
 
 
-def test_a_sample_that_grows_too_old_is_not_believed_any_more_and_is_told(site: Any) -> None:
+def test_a_sample_that_grows_too_old_is_not_believed_any_more_and_is_reported(site: Any) -> None:
     watched = Watched(site.equal(2).see("b0", write=50, age=0).see("b1", age=-8))
     version = watched.rows.version
     watched.rows.grow_old(NOW + 9)

@@ -1,7 +1,5 @@
 """Runs: started by a portal for a person, taken once by a process of that person, seen by nobody else."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 from typing import Any
@@ -17,18 +15,14 @@ HERE = {"node": "login1", "directory": "/home/alice/runs"}
 class People:
     """A service with a portal, an administrator, alice and bob."""
 
-    def __init__(self, make: Any, site: Any, clock: Any, folder: Path) -> None:
+    def __init__(self, serve: Any, folder: Path) -> None:
         path = folder / "tokens.toml"
         named = [(Role.PORTAL, "portal", None), (Role.ADMIN, "admin", None), (Role.NODE, "node", None)]
         named += [(Role.USER, user, user) for user in ("alice", "bob")]
         self.tokens = {name: add_token(path, role, name, user) for role, name, user in named}
-        self.clock, self.folder = clock, folder / "runs"
-        self._make = lambda: make(
-            site.equal(1).environment,
-            clock,
-            tokens=TokenFile(path),
-            trust_loopback=False,
-            runs_state=self.folder,
+        self.folder = folder / "runs"
+        self._make = lambda: serve(
+            1, tokens=TokenFile(path), trust_loopback=False, runs_state=self.folder
         ).refresh()
         self.service = self._make()
 
@@ -55,8 +49,8 @@ class People:
 
 
 @pytest.fixture
-def people(make_service: Any, site: Any, clock: Any, tmp_path: Path) -> People:
-    return People(make_service, site, clock, tmp_path)
+def people(serve: Any, tmp_path: Path) -> People:
+    return People(serve, tmp_path)
 
 
 def test_run_is_taken_once_by_its_owner_and_reported_on_until_it_is_over(people: People) -> None:
@@ -65,8 +59,8 @@ def test_run_is_taken_once_by_its_owner_and_reported_on_until_it_is_over(people:
     assert (taken["files"], taken["command"]) == (RUN["files"], RUN["command"])
     assert taken["options"] == ["--memory=1GB", "--shuffle=0"]
     assert people.take() is None
-    told = people.report(tasks=3, tasks_done=1, bytes_read=7, errors="so far").get_json()
-    assert (told["state"], told["tasks_done"], "stop" in told) == ("running", 1, False)
+    answer = people.report(tasks=3, tasks_done=1, bytes_read=7, errors="so far").get_json()
+    assert (answer["state"], answer["tasks_done"], "stop" in answer) == ("running", 1, False)
     people.report("ended", tasks_done=3, exit_status=2, output="/home/alice/runs/a.out")
     (run,) = people.call("portal", "GET", "", acting="alice").get_json()["runs"]
     assert (run["state"], run["exit_status"], run["tasks"], run["tasks_done"]) == ("ended", 2, 3, 3)
@@ -103,7 +97,7 @@ def test_nobody_sees_takes_or_ends_what_is_anothers(people: People) -> None:
     assert people.start("bob").get_json()["state"] == "waiting", "of the same id, his own"
     people.take()
     counts = people.call("admin", "GET", "/counts")
-    assert "grep" not in counts.get_data(as_text=True)
+    assert "grep" not in counts.text
     said = [
         (one["user"], one["waiting"], one["running"], one["served"]) for one in counts.get_json()["users"]
     ]
@@ -130,7 +124,7 @@ def test_stop_ends_what_waits_and_is_said_to_who_runs_it(people: People) -> None
 def test_run_whose_server_is_silent_is_lost_and_not_given_out_again(people: People) -> None:
     people.start()
     people.take()
-    people.clock.time += LOST_AFTER + 1
+    people.service.clock.time += LOST_AFTER + 1
     people.restart()
     assert people.states() == ["lost"]
     assert people.take() is None
@@ -142,7 +136,7 @@ def test_who_serves_is_known_for_as_long_as_it_asks(people: People) -> None:
     people.take()
     (server,) = people.call("alice", "GET", "").get_json()["servers"]
     assert (server["node"], server["directory"]) == ("login1", "/home/alice/runs")
-    people.clock.time += SERVED_FOR + 1
+    people.service.clock.time += SERVED_FOR + 1
     assert people.call("alice", "GET", "").get_json()["servers"] == []
 
 

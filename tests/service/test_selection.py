@@ -1,7 +1,5 @@
 """decide(): every filter with its reason, distance, order, and what is said about the data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -439,7 +437,7 @@ def test_what_a_node_tells_of_a_link_is_a_note_of_its_decision(site: Site) -> No
         *(site.element(name, server="s1", server_rate=120 * site.MB) for name in ("a", "b")),
         site.element("c"),
     )
-    told = NodeDecision(
+    node_decision = NodeDecision(
         decided_at=0.0, age=None, offline=False, requirements=(), expected_bytes=None, expected_from=None,
         candidates=(
             Considered("union/a", 0.0, Offered(write=40e6), 2.0, 0.1, 40e6),
@@ -448,6 +446,6 @@ def test_what_a_node_tells_of_a_link_is_a_note_of_its_decision(site: Site) -> No
         ),
         refused=(), refused_total=0,
     )  # fmt: skip
-    assert explanation(told, "n1", element_table(there.environment)).notes == (
+    assert explanation(node_decision, "n1", element_table(there.environment)).notes == (
         "The link of s1 (120 MB/s for all) leaves a stream 40 MB/s: less than 2 elements of it would give.",
     )

@@ -1,7 +1,5 @@
 """decide() over generated sites: what must hold for every one of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -48,13 +46,13 @@ def test_the_reasons_that_are_printed_tell_the_order(
     ranked = build(site, described).decide(*wanted).candidates
     for one in ranked:
         assert bool(one.after) == (one.ordered_by in NAMES[1:]) == (one.rank > 1)
-        found = re.search(r"([\d.e+-]+)(?: GB| MB/s)?, (?:that )?before it ([\d.e+-]+)", one.after)
+        match = re.search(r"([\d.e+-]+)(?: GB| MB/s)?, (?:that )?before it ([\d.e+-]+)", one.after)
         if one.ordered_by == "room":
             rooms = re.findall(r"([\d.e+-]+) GB free(?: for (\d+) streams)?", one.after)
             each = [float(free) / float(streams or 1) for free, streams in rooms]
             assert each == sorted(each), one.after
-        elif found:
-            mine, before = map(float, found.groups())
+        elif match:
+            mine, before = map(float, match.groups())
             assert (mine <= before) if "get less" in one.after else (mine >= before), one.after
 
 

@@ -1,7 +1,5 @@
 """Services that share one PostgreSQL database: each counts, finds and explains what the others carry."""
 
-from __future__ import annotations
-
 import secrets
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The site manager: reads again what changed, keeps the last while the knowledge base is away."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from typing import Any
@@ -60,9 +58,7 @@ def test_what_was_read_stays_in_use_while_the_knowledge_base_is_away(service: Se
     assert service.get("/v1/elements").get_json()["knowledge_base"]["reachable"]
 
 
-def test_preparation_runs_until_it_succeeds_and_then_never_again(
-    make_service: Any, site: Any, clock: Any
-) -> None:
+def test_preparation_runs_until_it_succeeds_and_then_never_again(serve: Any) -> None:
     outcomes: list[Exception | None] = [StoreUnavailableError("not up yet"), None]
     tried: list[int] = []
 
@@ -72,30 +68,27 @@ def test_preparation_runs_until_it_succeeds_and_then_never_again(
         if outcome is not None:
             raise outcome
 
-    service = make_service(site.equal(1).environment, clock, prepare=prepare)
+    service = serve(1, prepare=prepare)
     for _ in range(4):
         service.runtime.site_manager.step()
     assert len(tried) == 2
     assert service.get("/readyz").status_code == 200
 
 
-def test_a_wrong_site_description_is_told_to_who_starts_the_service(
-    make_service: Any, site: Any, clock: Any
-) -> None:
+def test_a_wrong_site_description_is_told_to_who_starts_the_service(serve: Any) -> None:
     def prepare() -> None:
         raise InvalidDescriptionError("site.ttl", ["element b1 has no target"])
 
-    service = make_service(site.equal(1).environment, clock, prepare=prepare)
+    service = serve(1, prepare=prepare)
     with pytest.raises(InvalidDescriptionError, match="no target"):
         service.runtime.site_manager.refresh()
 
 
-def test_a_service_without_a_knowledge_base_says_so(make_service: Any, site: Any, clock: Any) -> None:
-    service = make_service(site.equal(1).environment, clock, knowledge=None)
+def test_a_service_without_a_knowledge_base_says_so(serve: Any) -> None:
+    service = serve(1, knowledge=None)
     with pytest.raises(KnowledgeBaseError, match="no knowledge base"):
         service.runtime.site_manager.refresh()
-    answer = service.put("/v1/requirements/user/a", {"requirements": []})
-    assert answer.status_code == 503
+    service.put("/v1/requirements/user/a", {"requirements": []}, code=503)
 
 
 def test_a_thread_survives_an_error_nobody_expected() -> None:

@@ -1,7 +1,5 @@
 """The history of sizes: patterns of paths, medians, and what is forgotten."""
 
-from __future__ import annotations
-
 import re
 import string
 

@@ -1,7 +1,5 @@
 """When an element is full: a line through its free space, over restarts and gaps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The database of the ledger, on SQLite and on a real PostgreSQL."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -103,8 +101,8 @@ def written(*placements: Placement) -> list[tuple[str, Placement | None]]:
 
 def count(store: RecordStore, table: str) -> int:
     with store.database.transaction(reading=True) as connection:
-        found: int = connection.exec_driver_sql(f"select count(*) from {table}").scalar_one()
-    return found
+        rows: int = connection.exec_driver_sql(f"select count(*) from {table}").scalar_one()
+    return rows
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> None:
@@ -176,8 +174,8 @@ def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store
         one.replaced(requirements=(), candidates=(), refused=()) for one in batch
     )
     for one in batch:
-        found = again.explanation(one.placement_id)
-        assert (found.requirements, found.candidates, found.refused) == (
+        explanation = again.explanation(one.placement_id)
+        assert (explanation.requirements, explanation.candidates, explanation.refused) == (
             first.requirements,
             first.candidates,
             first.refused,
@@ -277,6 +275,9 @@ MOMENTS = st.floats(0, 1e11)
     user='"\\,(a b){NULL}', path="", notes=("\\", '\\"'), device=2**64 - 1, expected=1e300, size=None,
     moments=(1.5, 2.5, 3.5),
 )  # fmt: skip
+@example(
+    user="a\x00\x80", path="b\x00c", notes=(), device=None, expected=None, size=None, moments=(1.5, 2.5, 3.5)
+)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_placement_can_be_stored(
     store: RecordStore,
@@ -373,9 +374,9 @@ def once_closed(ask: Callable[[], Answer]) -> Answer:
             return ask()
         return None
 
-    found = wait_until(answer, "the session has ended")
-    assert found is not None
-    return found
+    ended = wait_until(answer, "the session has ended")
+    assert ended is not None
+    return ended
 
 
 def ids_of(placements: Iterable[Placement]) -> set[int]:
@@ -455,7 +456,7 @@ def test_who_lost_the_session_with_the_lock_writes_no_more(pair: list[RecordStor
         ("sqlite:///file:x?mode=memory&uri=true", "name a file"),
     ],
 )
-def test_a_url_that_can_never_work_is_refused_and_no_password_is_told(url: str, says: str) -> None:
+def test_a_url_that_can_never_work_is_refused_and_no_password_is_shown(url: str, says: str) -> None:
     with pytest.raises(DatabaseUrlError, match=says) as caught:
         Database(url)
     assert "secret" not in str(caught.value)

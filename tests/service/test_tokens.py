@@ -1,7 +1,5 @@
 """Tokens of an OIDC issuer sign people in, and their claims say which VO they are of."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json
@@ -45,9 +43,9 @@ vo = "chemistry"
 
 @pytest.fixture
 def issuer() -> Iterator[FakeIssuer]:
-    found = FakeIssuer()
-    yield found
-    found.stop()
+    fake_issuer = FakeIssuer()
+    yield fake_issuer
+    fake_issuer.stop()
 
 
 def written(folder: Path, url: str, extra: str = "", rules: str = RULES) -> MembersFile:
@@ -291,16 +289,16 @@ def test_a_faulty_file_is_refused(tmp_path: Path, url: str, extra: str, rules: s
 
 
 def test_who_has_a_token_acts_as_that_user_and_no_more(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path, issuer: FakeIssuer
+    serve: Any, site: Any, tmp_path: Path, issuer: FakeIssuer
 ) -> None:
     environment = replace(site.equal(1).environment, organisations=frozenset({"materials"}))
     mapping = written(tmp_path, issuer.url)
-    service = make_service(environment, clock, members=mapping, trust_loopback=False).refresh()
+    service = serve(environment, members=mapping, trust_loopback=False).refresh()
     service.runtime.members.keys.step()
     sent = {"headers": {"Authorization": f"Bearer {issuer.token(groups='/materials')}"}}
     asked = "/v1/requirements/effective?user=alice"
-    found = service.get(asked, **sent).get_json()
-    assert (found["subject"]["vo"], found["vo_from"]) == ("materials", "claim groups of a token")
+    answer = service.get(asked, **sent).get_json()
+    assert (answer["subject"]["vo"], answer["vo_from"]) == ("materials", "claim groups of a token")
     wanted = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
     stored = service.put("/v1/requirements/user/alice", wanted, **sent)
     assert (stored.status_code, stored.get_json()["modified_by"]) == (200, "alice")
@@ -308,8 +306,7 @@ def test_who_has_a_token_acts_as_that_user_and_no_more(
         assert service.put(f"/v1/requirements/{other}", wanted, **sent).status_code == 403
     acting = {"headers": {**sent["headers"], "X-Acting-User": "bob"}}
     assert service.put("/v1/requirements/user/bob", wanted, **acting).status_code == 403
-    refused = service.get(asked, headers={"Authorization": f"Bearer {issuer.token(exp=1)}"})
-    assert refused.status_code == 401
+    refused = service.get(asked, headers={"Authorization": f"Bearer {issuer.token(exp=1)}"}, code=401)
     assert "expired" in refused.get_json()["detail"]
     assert service.get(asked, headers={"Authorization": "Bearer a.b.c"}).status_code == 401
 

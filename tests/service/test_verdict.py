@@ -1,7 +1,5 @@
 """Verdicts: what was required against what was received, and the likely cause of a miss."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, Verdict
@@ -53,11 +51,11 @@ def test_nearly_begins_at_80_percent(bound: float, verdict: Verdict) -> None:
 
 
 def test_a_current_rate_counts_seconds_of_writing_and_an_average_all_until_the_close() -> None:
-    found = judged(figures(1000, 10, 40), (WRITE, 100), (AVERAGE, 100))
-    assert [kind.achieved for kind in found.kinds] == [100 * MB, 25 * MB]
-    assert [kind.verdict for kind in found.kinds] == [Verdict.MET, Verdict.MISSED]
-    assert (found.verdict, found.worst, found.cause) == (Verdict.MISSED, 1, Cause.PROGRAM)
-    assert "25%" in found.why
+    verdicts = judged(figures(1000, 10, 40), (WRITE, 100), (AVERAGE, 100))
+    assert [kind.achieved for kind in verdicts.kinds] == [100 * MB, 25 * MB]
+    assert [kind.verdict for kind in verdicts.kinds] == [Verdict.MET, Verdict.MISSED]
+    assert (verdicts.verdict, verdicts.worst, verdicts.cause) == (Verdict.MISSED, 1, Cause.PROGRAM)
+    assert "25%" in verdicts.why
 
 
 @pytest.mark.parametrize(
@@ -73,9 +71,9 @@ def test_a_current_rate_counts_seconds_of_writing_and_an_average_all_until_the_c
 def test_what_may_be_in_memory_meets_nothing_and_misses_what_memory_missed(
     bound: float, device: float | None, verdict: Verdict
 ) -> None:
-    found = judged(figures(1000, 10, 10, Doubt.PAGE_CACHE, device=device), (WRITE, bound))
-    assert found.verdict is verdict
-    assert bool(found.kinds[0].why) is (verdict is Verdict.CANNOT_SAY)
+    verdicts = judged(figures(1000, 10, 10, Doubt.PAGE_CACHE, device=device), (WRITE, bound))
+    assert verdicts.verdict is verdict
+    assert bool(verdicts.kinds[0].why) is (verdict is Verdict.CANNOT_SAY)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +87,14 @@ def test_what_may_be_in_memory_meets_nothing_and_misses_what_memory_missed(
     ],
 )
 def test_a_doubt_leaves_open_what_it_is_about(doubt: Doubt, current: Verdict, average: Verdict) -> None:
-    found = judged(figures(1000, 10, 10, doubt), (WRITE, 100), (AVERAGE, 100))
-    assert [kind.verdict for kind in found.kinds] == [current, average]
+    verdicts = judged(figures(1000, 10, 10, doubt), (WRITE, 100), (AVERAGE, 100))
+    assert [kind.verdict for kind in verdicts.kinds] == [current, average]
 
 
 def test_what_is_not_known_does_not_hide_what_is() -> None:
-    found = judged(figures(), (READ, 100), (WRITE, 100))
-    assert [kind.verdict for kind in found.kinds] == [Verdict.CANNOT_SAY, Verdict.MET]
-    assert (found.verdict, found.kinds[0].why) == (Verdict.MET, "Nothing was read.")
+    verdicts = judged(figures(), (READ, 100), (WRITE, 100))
+    assert [kind.verdict for kind in verdicts.kinds] == [Verdict.CANNOT_SAY, Verdict.MET]
+    assert (verdicts.verdict, verdicts.kinds[0].why) == (Verdict.MET, "Nothing was read.")
 
 
 def test_without_figures_nobody_can_say_and_without_requirements_there_is_nothing_to_say() -> None:
@@ -130,9 +128,9 @@ def test_a_kind_nobody_measures_cannot_be_judged() -> None:
 def test_the_cause_of_a_miss_is_what_was_seen_meanwhile(
     during: ElementLoad | None, predicted: float, cause: Cause | None
 ) -> None:
-    found = judged(figures(), (WRITE, 500), predicted=predicted, during=during)
-    assert (found.verdict, found.cause) == (Verdict.MISSED, cause)
-    assert found.why
+    verdicts = judged(figures(), (WRITE, 500), predicted=predicted, during=during)
+    assert (verdicts.verdict, verdicts.cause) == (Verdict.MISSED, cause)
+    assert verdicts.why
 
 
 @pytest.mark.parametrize(

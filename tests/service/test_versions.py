@@ -1,12 +1,10 @@
 """The service and callers of other versions: within a major version they understand each other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from invoked import invoked
 from service_process import SITE, Running
 from ses.cli import main as ses
 from ses_client import connection
@@ -51,6 +49,5 @@ def test_an_agent_of_another_major_version_is_refused_with_the_reason(
 
 def test_the_command_says_so_too(running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(connection, "VERSION", f"{MAJOR + 1}.0.0")
-    done = CliRunner().invoke(ses, ["elements", "--url", running.url], env={"HOME": str(tmp_path)})
-    assert done.exit_code == 1
+    done = invoked(ses, ["elements", "--url", running.url], env={"HOME": str(tmp_path)}, code=1)
     assert "of different major versions they do not understand each other" in " ".join(done.output.split())

@@ -1,7 +1,5 @@
 """What a VO could require, by what its members state and get: a proposal that changes nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -37,9 +35,9 @@ def test_a_member_counts_once_with_the_strictest_that_holds_now() -> None:
         (Level.USER, "eve", [Requirement(WRITE, 500 * MB)]),
         (Level.VO, "m", [Requirement(WRITE, 400 * MB)]),
     )
-    found = stated("m", HOMES, known, now=10.0)
-    assert list(found) == ["alice"]
-    assert {one.kind: one.bound for one in found["alice"]} == {WRITE: 30 * MB, LATENCY: 0.002}
+    suggested = stated("m", HOMES, known, now=10.0)
+    assert list(suggested) == ["alice"]
+    assert {one.kind: one.bound for one in suggested["alice"]} == {WRITE: 30 * MB, LATENCY: 0.002}
 
 
 def test_the_middle_of_the_members_is_proposed_and_never_as_hard() -> None:
@@ -80,9 +78,9 @@ def test_what_most_files_missed_is_not_asked_for(
     assert (one.proposed.bound, one.got, one.files) == (proposed, got * MB, 3)
 
 
-def test_over_http_it_changes_nothing_and_users_may_not_ask(make_service: Any, site: Any, clock: Any) -> None:
+def test_over_http_it_changes_nothing_and_users_may_not_ask(serve: Any, site: Any) -> None:
     environment = replace(site.equal(1).environment, home_vo={"alice": "m", "bob": "m"})
-    service = make_service(environment, clock).refresh()
+    service = serve(environment).refresh()
     for user, bound in (("alice", 10), ("bob", 30)):
         wanted = {"requirements": [{"kind": "current-write-rate", "minimum": bound, "unit": "MB/s"}]}
         assert service.put(f"/v1/requirements/user/{user}", wanted).status_code == 200

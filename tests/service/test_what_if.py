@@ -1,7 +1,5 @@
 """What another requirement, or more stripes, would have meant for files that missed."""
 
-from __future__ import annotations
-
 from ses_service.decision.what_if import Miss, what_if
 from ses_service.ledger.files import File
 from ses_service.ledger.placement import Basis, Candidate, Prediction

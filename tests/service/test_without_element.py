@@ -1,26 +1,24 @@
 """What would go elsewhere without an element, and that others are answered while that is worked out."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 
 from ses_service.model.entities import Level
 
 
-def two_users(make_service: Any, site: Any, clock: Any) -> Any:
+def two_users(serve: Any, site: Any) -> Any:
     """A service with a fast element and a slow one, of which two users need the fast one."""
     described = site(site.element("b0", write=100), site.element("b1", write=50))
-    service = make_service(described.environment, clock)
+    service = serve(described)
     for user in ("alice", "bob"):
         service.knowledge.put(Level.USER, user, site.write(80))
     return service.refresh()
 
 
-def test_each_set_whose_next_file_would_go_to_the_element_is_told_with_the_next_best(
-    make_service: Any, site: Any, clock: Any
+def test_each_set_whose_next_file_would_go_to_the_element_is_reported_with_the_next_best(
+    serve: Any, site: Any
 ) -> None:
-    state = two_users(make_service, site, clock).runtime.state
+    state = two_users(serve, site).runtime.state
     fast, slow = state.without("union/b0"), state.without("union/b1")
     assert [(one.name, one.instead) for one in fast.moved] == [("alice", "union/b1"), ("bob", "union/b1")]
     assert (fast.sets_total, fast.sets_asked, fast.others) == (2, 2, 1)
@@ -42,8 +40,8 @@ class Turns:
         self._lock.release()
 
 
-def test_decisions_go_on_between_the_sets(make_service: Any, site: Any, clock: Any) -> None:
-    state = two_users(make_service, site, clock).runtime.state
+def test_decisions_go_on_between_the_sets(serve: Any, site: Any) -> None:
+    state = two_users(serve, site).runtime.state
     state._lock = turns = Turns(state._lock)
     assert len(state.without("union/b0").moved) == 2
     assert turns.taken >= 4

@@ -1,7 +1,5 @@
 """A store whose database this process writes itself, and what a database holds, whoever writes it."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from ses_service.ledger.placement import Placement
 from ses_service.store.database import Database

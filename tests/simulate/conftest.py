@@ -1,7 +1,5 @@
 """A small world for rules: alike elements of 100 bytes per second with nothing on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Whether files got the rate that was asked for."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -19,9 +17,9 @@ def test_the_mean_rate_of_a_file_decides() -> None:
     attained.note("bob", 10.0, 1000.0, 125.0)
     attained.note("carol", 20.0, 1000.0, 50.0)
     attained.note("dave", 0.0, 1000.0, 1e6)
-    found = attained.result()
-    assert (found.met, found.nearly) == (0.5, 1.0)
-    assert (found.worst_user, found.worst_vo) == (0.0, pytest.approx(1 / 3))
+    result = attained.result()
+    assert (result.met, result.nearly) == (0.5, 1.0)
+    assert (result.worst_user, result.worst_vo) == (0.0, pytest.approx(1 / 3))
     assert math.isnan(Attained().result().met)
 
 

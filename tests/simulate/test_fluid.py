@@ -1,7 +1,5 @@
 """The fluid is exact: hand-worked cases, work is conserved, and SimGrid agrees."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -9,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from ran import ran
 from ses_simulate.duplex import DuplexServer
 from ses_simulate.engine import Engine
 from ses_simulate.links import Link
@@ -179,9 +178,7 @@ def test_simgrid_agrees_to_the_microsecond() -> None:
     cases = [random_case(seed) for seed in range(3)]
     cases.append([(0.0, 100.0, True)] * 8)
     asked = json.dumps([[(start, amount / 10.0) for start, amount, _ in case] for case in cases])
-    answer = subprocess.run(
-        [SYSTEM_PYTHON, "-c", SIMGRID], input=asked, capture_output=True, text=True, timeout=60, check=True
-    )
+    answer = ran([SYSTEM_PYTHON, "-c", SIMGRID], input=asked)
     theirs = json.loads(answer.stdout)
     for case, expected in zip(cases, theirs, strict=True):
         assert ends(Device(10, 10), case) == pytest.approx(expected, abs=1e-6)

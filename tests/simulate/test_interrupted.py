@@ -1,7 +1,5 @@
 """A simulation in several processes ends at Ctrl-C, which a terminal sends to all of them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

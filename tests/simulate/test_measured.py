@@ -1,7 +1,5 @@
 """The page of figures names the code that made it; nobody has to make it anew to change the rule."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What the simulator reports: the same every time, in the agreed form, and with the known effects."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -10,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from invoked import invoked
 from ses.cli import main
 from ses_simulate import hard, table1, table1_study
 from ses_simulate.policies import RULES
@@ -152,11 +151,11 @@ def test_a_term_that_is_switched_off_is_missed() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_scenario_plays_to_its_end(scenario: str) -> None:
-    found = on_hard(hard.Run(scenario, "roundrobin", 1, files=300))
-    assert found.mean > 0.999
-    assert found.p95 <= found.p99
+    outcomes = on_hard(hard.Run(scenario, "roundrobin", 1, files=300))
+    assert outcomes.mean > 0.999
+    assert outcomes.p95 <= outcomes.p99
     one = SCENARIOS[scenario]
-    assert (found.last >= 0.999) == (one.burst > 1 or one.rush > 0 or bool(one.workflow))
+    assert (outcomes.last >= 0.999) == (one.burst > 1 or one.rush > 0 or bool(one.workflow))
 
 
 def test_ranking_by_observed_throughput_loses() -> None:
@@ -182,12 +181,10 @@ def test_ours_is_near_the_clairvoyant_rule_with_old_samples() -> None:
 
 
 def test_table1_prints_the_agreed_json() -> None:
-    result = CliRunner().invoke(
+    result = invoked(
         main,
         ["simulate", "table1", "--seeds", "2", "--json", "--jobs", "2", "--users", "6", "--policy", "ours",
-         "--policy", "roundrobin", "--scenario", "none"],
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
+         "--policy", "roundrobin", "--scenario", "none"])  # fmt: skip
     rows = json.loads(result.stdout)
     assert {(row["policy"], row["baseline"], row["supported"]) for row in rows} == {
         (policy, baseline, supported)
@@ -205,12 +202,10 @@ def test_table1_prints_the_agreed_json() -> None:
 
 def test_hard_prints_the_agreed_json_and_a_picture(tmp_path: Path) -> None:
     for name, magic in (("cases.png", b"\x89PNG"), ("cases.svg", b"<?xml")):
-        result = CliRunner().invoke(
+        result = invoked(
             main,
             ["simulate", "hard", "--seeds", "2", "--files", "300", "--json", "--jobs", "1",
-             "--policy", "ours", "--scenario", "bursts", "--plot", str(tmp_path / name)],
-        )  # fmt: skip
-        assert result.exit_code == 0, result.output
+             "--policy", "ours", "--scenario", "bursts", "--plot", str(tmp_path / name)])  # fmt: skip
         assert (tmp_path / name).read_bytes().startswith(magic)
     rows = json.loads(result.stdout)
     assert [(row["scenario"], row["baseline"]) for row in rows] == [
@@ -228,11 +223,10 @@ def test_one_seed_alone_tells_no_interval() -> None:
 
 
 def test_a_table_is_printed_for_people() -> None:
-    result = CliRunner().invoke(
+    result = invoked(
         main,
         ["simulate", "table1", "--seeds", "2", "--users", "6", "--policy", "random", "--scenario", "none"],
     )
-    assert result.exit_code == 0, result.output
     assert "of clairvoyant" in result.stdout
 
 
@@ -250,8 +244,7 @@ def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
         "--scenario",
         "none",
     ]
-    result = CliRunner().invoke(main, [*arguments, *option])
-    assert result.exit_code == 2
+    result = invoked(main, [*arguments, *option], code=2)
     assert option[1] in result.output
 
 
@@ -263,8 +256,7 @@ def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
     ],
 )
 def test_the_help_says_what_each_scenario_and_rule_is(experiment: str, scenarios: dict[str, str]) -> None:
-    result = CliRunner().invoke(main, ["simulate", experiment, "--help"], terminal_width=80)
-    assert result.exit_code == 0, result.output
+    result = invoked(main, ["simulate", experiment, "--help"], terminal_width=80)
     lines = [line.split(maxsplit=1) for line in result.output.splitlines()]
     for name, says in (scenarios | {name: says for name, (_, says) in RULES.items()}).items():
         assert [name, says] in lines
@@ -274,8 +266,7 @@ def test_without_the_simulator_the_help_says_what_to_install(monkeypatch: pytest
     for name in [name for name in sys.modules if name.startswith("ses_simulate")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ses_simulate", None)
-    result = CliRunner().invoke(main, ["simulate", "hard", "--help"])
-    assert result.exit_code == 0, result.output
+    result = invoked(main, ["simulate", "hard", "--help"])
     assert "benchmarks/simulate" in result.output
 
 
@@ -283,15 +274,14 @@ def test_without_the_simulator_the_command_says_what_to_install(monkeypatch: pyt
     for name in [name for name in sys.modules if name.startswith("ses_simulate")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ses_simulate", None)
-    result = CliRunner().invoke(main, ["simulate", "table1", "--seeds", "1"])
-    assert result.exit_code == 1
+    result = invoked(main, ["simulate", "table1", "--seeds", "1"], code=1)
     assert "not installed" in result.output
     assert "benchmarks/simulate" in result.output
 
 
 def test_intervals_are_students() -> None:
-    found = interval([1.0, 2.0, 3.0])
-    assert (found.mean, found.high) == pytest.approx((2.0, 2.0 + 4.303 / math.sqrt(3)))
+    bounds = interval([1.0, 2.0, 3.0])
+    assert (bounds.mean, bounds.high) == pytest.approx((2.0, 2.0 + 4.303 / math.sqrt(3)))
     assert t95(19) == 2.093
     assert t95(120) == pytest.approx(1.980, abs=1e-3)
     assert percentile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.0

@@ -1,7 +1,5 @@
 """Each placement rule keeps to its own published rules."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """The cluster of the tests: four nodes on this machine, and how commands of Slurm are run there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping
@@ -10,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ports import free_port
+from ran import ran
 from ses.demo.processes import Processes, answers, is_socket
 from ses.demo.slurm.configuration import Layout
 from ses.demo.slurm.daemons import start_node
@@ -49,10 +48,9 @@ class Cluster:
         Programs of its jobs wait for answers of agents, however busy the machine: what is late would be
         created by the file system's choice.
         """
-        return subprocess.run(
-            command, env={**self.environment, "SES_SYNC_MS": "20000", **more},
-            user=user, group=user, extra_groups=[],
-            cwd="/", capture_output=True, text=True, timeout=SECONDS, check=False,
+        return ran(
+            command, code=None, env={**self.environment, "SES_SYNC_MS": "20000", **more}, user=user,
+            group=user, extra_groups=[], cwd="/",
         )  # fmt: skip
 
     def start(self, *command: str, user: str = "root") -> subprocess.Popen[str]:

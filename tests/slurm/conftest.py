@@ -1,7 +1,5 @@
 """What the tests of Slurm stand on: one cluster and service for all of them, an agent per node."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

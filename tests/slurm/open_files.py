@@ -1,7 +1,5 @@
 """What programs have open below a directory, as the kernel says and as the service's ledger says."""
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The nodes that Slurm has become classes of the knowledge base, and stay what people made of them."""
 
-from __future__ import annotations
-
 import json
 
 from cluster import Cluster
@@ -15,9 +13,9 @@ CLASSES = [
 
 
 def test_nodes_with_the_same_features_behind_the_same_switch_are_a_class(cluster: Cluster) -> None:
-    told = json.loads(cluster.output("ses", "discover", "--slurm", "--json"))
-    found = [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in told["node_classes"]]
-    assert (told["cluster"], found) == ("tests", CLASSES)
+    answer = json.loads(cluster.output("ses", "discover", "--slurm", "--json"))
+    rows = [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in answer["node_classes"]]
+    assert (answer["cluster"], rows) == ("tests", CLASSES)
 
 
 def test_what_is_discovered_can_be_imported_and_again(cluster: Cluster) -> None:
@@ -25,8 +23,8 @@ def test_what_is_discovered_can_be_imported_and_again(cluster: Cluster) -> None:
     cluster.output("ses", "discover", "--slurm", "--turtle", file)
     cluster.output("ses", "kb", "import", file)
     assert "Nothing changes." in cluster.output("ses", "kb", "import", file)
-    told = json.loads(cluster.output("ses", "nodes", "list", "--json"))["node_classes"]
-    assert [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in told] == CLASSES
+    node_classes = json.loads(cluster.output("ses", "nodes", "list", "--json"))["node_classes"]
+    assert [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in node_classes] == CLASSES
 
 
 def test_nodes_without_features_and_a_cluster_without_switches_are_understood() -> None:

@@ -1,7 +1,5 @@
 """What is asked for at the submission is in the environment of every rank, and nothing there is lost."""
 
-from __future__ import annotations
-
 from cluster import NODES, Cluster
 
 SHOW = 'echo "$SLURM_JOB_ID.$SLURM_STEP_ID $SLURMD_NODENAME ${SES_REQUIRE-none} ${SES_DISABLE-0} $LD_PRELOAD"'
@@ -19,8 +17,8 @@ def shown(text: str) -> list[tuple[str, str, str]]:
 
 def test_need_and_library_reach_every_rank(cluster: Cluster) -> None:
     two = ("srun", "-N4", "--ntasks-per-node=2", f"--storage={NEED}", "sh", "-c", SHOW)
-    found = shown(cluster.output(*two))
-    assert sorted(found) == sorted(
+    variables = shown(cluster.output(*two))
+    assert sorted(variables) == sorted(
         [(node, f"{NEED} 0", str(cluster.library)) for node in NODES for _ in range(2)]
     )
 
@@ -47,9 +45,9 @@ def test_need_of_a_batch_job_holds_for_its_script_and_steps(cluster: Cluster) ->
         f"--storage={NEED}",
         f"--wrap={script}",
     )
-    found = shown(out.read_text())
-    assert [need for _, need, _ in found] == [f"{NEED} 0"] * 3 + [f"{NEED} 1", f"{SOFT} 0"]
-    assert {list_ for _, _, list_ in found} == {str(cluster.library)}
+    variables = shown(out.read_text())
+    assert [need for _, need, _ in variables] == [f"{NEED} 0"] * 3 + [f"{NEED} 1", f"{SOFT} 0"]
+    assert {list_ for _, _, list_ in variables} == {str(cluster.library)}
 
 
 def test_need_holds_without_the_environment_of_who_submits(cluster: Cluster) -> None:
@@ -92,7 +90,7 @@ def test_a_profile_is_what_the_service_says_it_is(cluster: Cluster) -> None:
     assert need == f"{CHECKPOINT} 0"
 
 
-def test_a_profile_that_did_not_come_with_the_job_is_told(cluster: Cluster) -> None:
+def test_a_profile_that_did_not_come_with_the_job_is_reported(cluster: Cluster) -> None:
     done = cluster.run("srun", "-n1", "--storage-profile=checkpoint", "--export=NONE", "/bin/true")
     assert done.returncode == 0
     assert "did not come with the job: --export must name SES_REQUIRE" in done.stderr

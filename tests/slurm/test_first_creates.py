@@ -1,7 +1,5 @@
 """The first file of each rank is placed, by the table of its node, and counts until the job has ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
@@ -21,14 +19,14 @@ def open_files(cluster: Cluster, job: str) -> list[JSON]:
 
 
 def wait_for_open(cluster: Cluster, job: str, count: int) -> list[JSON]:
-    found: list[JSON] = []
+    creates: list[JSON] = []
 
     def are_open() -> bool:
-        found[:] = open_files(cluster, job)
-        return len(found) == count
+        creates[:] = open_files(cluster, job)
+        return len(creates) == count
 
-    wait_until(are_open, lambda: f"{len(found)} files of job {job} are open, not {count}", SECONDS)
-    return found
+    wait_until(are_open, lambda: f"{len(creates)} files of job {job} are open, not {count}", SECONDS)
+    return creates
 
 
 def test_first_creates_of_64_ranks_of_a_user_never_seen_are_placed_by_the_table(

@@ -1,7 +1,5 @@
 """What a job's files got is known by the number of the job, and can be written into its record."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -45,11 +43,11 @@ def submit(cluster: Cluster, directory: Path, after: str) -> str:
 
 def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="sleep 1000")
-    told = json.loads(cluster.output("ses", "job", job, "--comment", "--json"))
-    assert told["job"] == job
-    assert sum(element["files"] for element in told["elements"]) == 4
-    assert sum(element["bytes_written"] for element in told["elements"]) == 4 << 20
-    (need,) = told["needs"]
+    answer = json.loads(cluster.output("ses", "job", job, "--comment", "--json"))
+    assert answer["job"] == job
+    assert sum(element["files"] for element in answer["elements"]) == 4
+    assert sum(element["bytes_written"] for element in answer["elements"]) == 4 << 20
+    (need,) = answer["needs"]
     assert (need["kind"], need["required"], need["unit"]) == ("current-write-rate", 20.0, "MB/s")
     assert sum(need["verdicts"].values()) == 4
     shown = cluster.output("scontrol", "show", "job", job)
@@ -70,10 +68,10 @@ def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster,
     claim = ("srun", "-n1", "--nodelist=n1", f"--storage={NEED}", "env", f"SLURM_JOB_ID={job}")
     (directory / "go").touch()
     cluster.output(*claim, "sh", "-c", WRITE, str(directory), user="daemon")
-    found = wait_until(
+    files = wait_until(
         lambda: cluster.client().files({"path": str(directory)}).files, "its file is known", SECONDS
     )
-    assert [one.job for one in found] == [None]
+    assert [one.job for one in files] == [None]
     cluster.output("scancel", job)
 
 
@@ -89,7 +87,7 @@ def test_what_a_batch_job_got_is_in_its_record_when_it_has_ended(cluster: Cluste
     assert "AdminComment=storage: 4 files on " in cluster.output("scontrol", "show", "job", job)
 
 
-def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster, directory: Path) -> None:
+def test_an_ended_job_is_not_commented_and_that_is_reported(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="true")
     wait_completed(cluster, job)
     done = cluster.run("ses", "job", job, "--comment")

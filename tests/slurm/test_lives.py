@@ -1,7 +1,5 @@
 """However the life of a job goes on and ends, the ledger has the files that its processes have open."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from pathlib import Path

@@ -1,10 +1,7 @@
 """The executor for Slurm of programs that run where their files lie, on a real controller and nodes."""
 
-from __future__ import annotations
-
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from cluster import Cluster
 from patience import wait_until
+from ran import ran
 from ses.cli import main
 from ses.near.execution import connection, job_array
 from ses.near.execution.connection import LeftError, NotStartedError
@@ -39,7 +37,7 @@ def slurm(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def jobs(state: str = "PENDING,RUNNING,COMPLETING") -> set[str]:
     """The jobs that have not ended, or those in a state."""
     argv = ["squeue", "-h", "--format=%A", f"--states={state}"]
-    asked = subprocess.run(argv, capture_output=True, text=True, check=True)
+    asked = ran(argv)
     return set(asked.stdout.split())
 
 
@@ -183,7 +181,7 @@ def map_near(folder: Path, *argv: str, held: str = NODE) -> tuple[int, str, str]
     options = ["--held", f"{folder}/*.txt={held}", "--disk-rate", "1GB/s", "--no-sample", "--force"]
     options += ["--executor", "slurm", "--array", str(shared), "--per-endpoint", "2"]
     command = [Path(sys.executable).with_name("ses"), "map-near", *options, f"{folder}/*.txt", "--", *argv]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = ran(command, code=None, cwd=folder)
     assert list(shared.iterdir()) == [], "what was asked and answered is removed"
     return done.returncode, done.stdout, done.stderr
 

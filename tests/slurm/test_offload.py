@@ -1,7 +1,5 @@
 """The storage part of libses-offload as a task of Slurm."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A job has a directory of its own on each node as TMPDIR, with room for what it states, until it ends."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import stat
@@ -159,14 +157,14 @@ def test_the_service_gives_the_place_of_a_job_to_its_user(cluster: Cluster) -> N
         wait_until(lambda: not Path(first).exists(), cluster.logs, SECONDS, every=0.2)
 
 
-def test_a_job_whose_size_fits_nowhere_runs_and_is_told(places: Places) -> None:
+def test_a_job_whose_size_fits_nowhere_runs_and_is_reported(places: Places) -> None:
     done = places.cluster.run("srun", "-n1", "--storage-place=1TB", "sh", "-c", "echo ${SES_PLACE-none}")
     assert done.stdout == "none\n"
     assert "no directory has room for 1TB" in done.stderr
     places.wait_gone()
 
 
-def test_a_job_that_states_a_size_where_the_site_gives_no_directory_is_told(cluster: Cluster) -> None:
+def test_a_job_that_states_a_size_where_the_site_gives_no_directory_is_reported(cluster: Cluster) -> None:
     done = cluster.run("srun", "-n1", "--storage-place=1MB", "sh", "-c", "echo ${SES_PLACE-none}")
     assert done.stdout == "none\n"
     assert "the site gives none on this node" in done.stderr
@@ -178,7 +176,7 @@ def test_who_wants_none_has_none(places: Places) -> None:
     assert places.claims() == []
 
 
-def test_nonsense_is_told_where_the_job_is_submitted(places: Places) -> None:
+def test_nonsense_is_reported_where_the_job_is_submitted(places: Places) -> None:
     for wrong in ("much", "-3GB", "3GB free>=1GB", "3GB!"):
         done = places.cluster.run("srun", "-n1", f"--storage-place={wrong}", "true")
         assert done.returncode != 0

@@ -1,7 +1,5 @@
 """Regions of libses-share that belong to a job: its tasks have them, others do not, and they end with it."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """slurmctld keeps a job from nodes whose storage cannot meet what is hard, by a file, and asks nobody."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

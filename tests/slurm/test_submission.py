@@ -1,9 +1,6 @@
 """What is wrong is refused where a job is submitted, in one sentence, and no job is made of it."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +8,7 @@ from pathlib import Path
 import pytest
 from built import BUILD
 from cluster import Cluster
+from ran import ran
 
 COMMANDS = (("srun", "-n1"), ("sbatch", "-n1", "--wrap=true"), ("salloc", "-n1"))
 
@@ -32,7 +30,7 @@ def test_a_mistake_is_refused_with_the_words_of_ses_run(
     assert done.returncode != 0
     assert jobs(cluster) <= before
     ses_run = [str(BUILD / "run/ses-run"), f"--require={need}", "true"]
-    said = subprocess.run(ses_run, capture_output=True, text=True, check=False).stderr
+    said = ran(ses_run, code=None).stderr
     sentence = said.splitlines()[0].removeprefix("ses-run: --require ")
     assert f"--storage {sentence}" in done.stderr
 

@@ -1,7 +1,5 @@
 """Slurm takes the nodes that storage serves best: weights follow the ranking, in steps."""
 
-from __future__ import annotations
-
 import json
 
 from cluster import Cluster
@@ -49,11 +47,11 @@ def test_a_job_goes_where_the_link_is_wide(cluster: Cluster) -> None:
     slow.write_text(SLOW)
     for description in (discovered, slow):
         cluster.output("ses", "kb", "import", str(description))
-    told = json.loads(cluster.output("ses", "nodes", "weigh", "write>=50MB/s", "--json"))["changed"]
-    assert [one["nodes"] for one in told] == ["n[1-2]"]
+    changed = json.loads(cluster.output("ses", "nodes", "weigh", "write>=50MB/s", "--json"))["changed"]
+    assert [one["nodes"] for one in changed] == ["n[1-2]"]
     weight = fields_of(cluster.output("scontrol", "show", "nodes", "--oneliner"))
     assert [weight[node]["Weight"] for node in ("n3", "n4")] == ["1", "1"]
-    assert weight["n1"]["Weight"] == weight["n2"]["Weight"] == str(told[0]["weight"]) > "1"
+    assert weight["n1"]["Weight"] == weight["n2"]["Weight"] == str(changed[0]["weight"]) > "1"
     where = cluster.output("srun", "-n1", "sh", "-c", "echo $SLURMD_NODENAME").strip()
     assert where in ("n3", "n4")
     assert "All weights are as they should be." in cluster.output("ses", "nodes", "weigh", "write>=50MB/s")

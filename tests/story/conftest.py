@@ -1,7 +1,5 @@
 """A whole site for a test."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -4,8 +4,6 @@ It is made of namespaces: an empty /run and /var/lib, copies of /etc, /root, /us
 disks below /srv, a name, and no network but its own loopback.  systemctl is a fake (systemctl.py).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -16,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mounts import let_others_in
+from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -88,12 +88,11 @@ class Machine:
         `until_well COMMAND` in it tries a command until it succeeds, for two minutes.
         """
         identity = [] if user == "root" else [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-        return subprocess.run(
+        return ran(
             ["nsenter", f"--target={self.inside}", "--mount", "--net", "--uts", "--ipc", "--pid",
              "setpriv", *identity, "bash", "-c",
              f"set -euo pipefail\ncd '{directory}'\n{_PATIENT}trap '{_LOGS}' ERR\nset -x\n{script}"],
-            env=self._environment(user, commands),
-            capture_output=True, text=True, timeout=PATIENCE, check=False,
+            code=None, env=self._environment(user, commands),
         )  # fmt: skip
 
     def home(self, user: str) -> Path:
@@ -114,8 +113,7 @@ def machine(work: Path, disk_size: str) -> Iterator[Machine]:
     """A machine whose files are below ``work``, with two disks of this size (sparse)."""
     if os.geteuid() != 0:
         pytest.skip("needs root: a machine of its own is made of namespaces")
-    for parent in (work, *work.parents[:-2]):  # the service's user must get through
-        parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(work)
     (work / "home/root").mkdir(parents=True)
     with (work / "made.log").open("wb") as said, subprocess.Popen(
         ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc",

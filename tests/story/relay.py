@@ -1,7 +1,5 @@
 """Stands between an agent and a service, and notes what is said of files and waits for an answer."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

@@ -1,7 +1,5 @@
 """A whole site that runs: what the demonstration starts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import dataclass

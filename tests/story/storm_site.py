@@ -3,8 +3,6 @@
 Service, agent, preload library and mergerfs are real; ledger and static facts decide.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -81,7 +79,7 @@ class Site:
     def _wait_for_answer(self, name: str, answers: Callable[[], object]) -> None:
         wait_for_answer(self._running[name], self.work / f"{name}.log", answers)
 
-    def signal(self, name: str, how: signal.Signals) -> None:
+    def send(self, name: str, how: signal.Signals) -> None:
         self._running[name].send_signal(how)
 
     def stop(self, name: str, how: signal.Signals) -> None:

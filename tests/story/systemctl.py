@@ -10,8 +10,6 @@ Knows what our units use: Environment, EnvironmentFile, ExecStart, User, StateDi
 Type=notify, for which it waits.  Does not know the sandbox of a unit.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import re

@@ -1,7 +1,5 @@
 """A service dies while it owes the agent an answer: no create waits for that, nor what the agent says."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable
@@ -38,11 +36,11 @@ def stop_who_owes_an_answer(site: Site, relays: list[Relay]) -> int:
     """Stop the service that the agent asks; which one."""
     number = max(range(2), key=lambda one: relays[one].answered_at)
     this, other, since = relays[number], relays[1 - number], time.monotonic()
-    site.signal(f"service{number or ''}", signal.SIGSTOP)
+    site.send(f"service{number or ''}", signal.SIGSTOP)
     wait_until(lambda: this.is_asked() or other.answered_at > since, "the agent asks one of them")
     if this.is_asked():
         return number
-    site.signal(f"service{number or ''}", signal.SIGCONT)  # the agent had just gone over
+    site.send(f"service{number or ''}", signal.SIGCONT)  # the agent had just gone over
     return stop_who_owes_an_answer(site, relays)
 
 

@@ -1,7 +1,5 @@
 """Whether files got what was required, said of programs that nobody changed by the real agent and service."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from patience import PATIENCE, wait_until
+from ran import ran
 from running_site import Site
 from ses.quantities import requirement
 
@@ -65,17 +64,17 @@ def file(site: Site, path: str) -> dict[str, Any]:
     command = [str(Path(sys.executable).with_name("ses")), "files", "--everybody", "--json", "--path", path]
 
     def judged() -> dict[str, Any]:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        found: list[dict[str, Any]] = json.loads(told.stdout)["files"]
-        return found[0] if found and found[0]["state"] == "ended" else {}
+        told = ran(command, env=environment)
+        files: list[dict[str, Any]] = json.loads(told.stdout)["files"]
+        return files[0] if files and files[0]["state"] == "ended" else {}
 
     return wait_until(judged, f"{path} has ended", 2 * PATIENCE, every=0.2)
 
 
 def streams(site: Site, element: str) -> int:
     """Return what the ledger counts on an element."""
-    found = site.chain.client().elements().elements
-    return next(one.open_placements for one in found if one.id == element)
+    elements = site.chain.client().elements().elements
+    return next(one.open_placements for one in elements if one.id == element)
 
 
 def require(site: Site, *texts: str) -> None:

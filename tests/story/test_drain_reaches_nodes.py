@@ -1,11 +1,8 @@
 """What an administrator says of an element holds: to the service, on the node, and in the union itself."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 
 import pytest
 from patience import wait_until
+from ran import ran
 from running_site import Site
 
 pytestmark = pytest.mark.root
@@ -58,12 +56,8 @@ def ranked(site: Site) -> Any:
     """What ``ses rank --json`` says."""
     services = site.chain.services
     asking = {"SES_SERVICE_URL": services.service_url, "SES_TOKEN_FILE": str(services.tokens.admin)}
-    run = subprocess.run(
+    run = ran(
         [Path(sys.executable).with_name("ses"), "rank", "--user", "root", "--limit", "0", "--json"],
         env={**os.environ, **asking},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
     )
     return json.loads(run.stdout)

@@ -4,8 +4,6 @@ Everything is real: mergerfs over eight branches, node_exporter, monitor, servic
 library, portal, Chromium, and a dd that nobody changed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

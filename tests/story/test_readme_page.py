@@ -5,8 +5,6 @@ what he needs in his programs only.  What no test here can see is a machine with
 packages are those of the tests.  `make demo` and what it prints: tests/demo/test_demo.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -62,10 +60,10 @@ class Site:
 
     def placed(self, file: Path) -> dict[str, Any]:
         """What is recorded of a file that was placed and lies where it was placed."""
-        told = json.loads(self.run(f"until_well ses explain {file} --json", file.parent.name))
-        assert told["verified"]
-        assert told["doubt"] is None, "the record is of another file of this name"
-        placement: dict[str, Any] = told["placement"]
+        answer = json.loads(self.run(f"until_well ses explain {file} --json", file.parent.name))
+        assert answer["verified"]
+        assert answer["doubt"] is None, "the record is of another file of this name"
+        placement: dict[str, Any] = answer["placement"]
         assert placement["subject"]["user"] == file.parent.name
         return placement
 
@@ -76,9 +74,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with machine(tmp_path_factory.mktemp("readme"), "3T") as own:
         installed = own.run(text_of(INSTALL) + 'echo "PATH is $PATH"')
         assert installed.returncode == 0, installed.stdout[-4000:] + installed.stderr[-8000:]
-        found = re.search(r"^PATH is (.*)$", installed.stdout, re.MULTILINE)
-        assert found
-        made = Site(own, found[1])
+        match = re.search(r"^PATH is (.*)$", installed.stdout, re.MULTILINE)
+        assert match
+        made = Site(own, match[1])
         first_file = "ses requirements set user root"
         pages = takewhile(lambda one: first_file not in one, shell(ROOT / "docs/site.md"))
         assert "Every link holds." in made.run(patient("".join(pages)), "root")

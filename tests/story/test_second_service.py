@@ -1,7 +1,5 @@
 """Two services on one PostgreSQL database, and programs that create files while each is killed."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Two servers, the link of one of which the site states: files go elsewhere as its share is used up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

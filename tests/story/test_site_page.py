@@ -1,7 +1,5 @@
 """Every command of docs/site.md, from the page itself, on a machine of its own: a site stands at the end."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A storm of creates while agent and service are stopped and killed: nothing fails, nothing is forgotten."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The other state is one of this repository's history, built here: its agent, library and service.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE, wait_until
+from ran import ran
 from ses.demo.parts import Parts, find_parts
 from storm_site import created, held, hold, running_site
 
@@ -54,7 +53,7 @@ def earlier() -> Parts:
         write_service(service)  # the last: what is not whole is built again
     code = "import ses_service, ses_core; print(ses_service.__file__, ses_core.__file__)"
     command = [service.with_name("python"), "-c", code]
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    said = ran(command)
     assert all(Path(part).is_relative_to(folder) for part in said.stdout.split()), said.stdout
     build = folder / "build"
     return dataclasses.replace(

@@ -1,7 +1,5 @@
 """A site as `ses discover` describes it, without nominal rates: files still go where nobody else writes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

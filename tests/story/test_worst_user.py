@@ -1,7 +1,5 @@
 """What one user asks for, and how much, keeps none of a neighbour's files from the service."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A forecast follows from the model: what binds, how long it takes, and what to change first."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -14,11 +12,11 @@ SLOW, FAST = Place("u/slow", 100 * MB, 50 * MB), Place("u/fast", 400 * MB, 200 *
 
 
 def test_storage_binds_a_program_that_computes_little() -> None:
-    found = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
-    assert (found.binding, found.seconds) == (Resource.DISK, pytest.approx(20.0))
-    assert found.allowed[Resource.DISK] == pytest.approx(75 * MB)
-    assert found.allowed[Resource.PROCESSOR] == pytest.approx(750 * MB)
-    assert found.together == 1
+    foreseen = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
+    assert (foreseen.binding, foreseen.seconds) == (Resource.DISK, pytest.approx(20.0))
+    assert foreseen.allowed[Resource.DISK] == pytest.approx(75 * MB)
+    assert foreseen.allowed[Resource.PROCESSOR] == pytest.approx(750 * MB)
+    assert foreseen.together == 1
 
 
 def test_the_processor_binds_one_that_computes_much() -> None:
@@ -31,7 +29,7 @@ def test_the_processor_binds_one_that_computes_much() -> None:
     assert "more than 4 cores," in advice(found, [found], Work(1000 * MB, 500 * MB, 40.0, cores=4))
 
 
-def test_how_many_fit_is_told_with_its_arithmetic() -> None:
+def test_how_many_fit_is_reported_with_its_arithmetic() -> None:
     many = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW])
     assert fitting(many) == "u/slow: storage 75 MB/s / 37.5 MB/s of one = 2 at once."
     one = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
@@ -39,7 +37,7 @@ def test_how_many_fit_is_told_with_its_arithmetic() -> None:
     assert "takes all of the 75 MB/s" in fitting(forecast(Work(1000 * MB, 500 * MB, 0.0), [SLOW]))
 
 
-def test_how_many_fit_is_told_of_every_element_and_of_all() -> None:
+def test_how_many_fit_is_reported_of_every_element_and_of_all() -> None:
     found = forecasts(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW, FAST])
     assert [one.together for one in found] == [2, 8, 4]
     assert fitting_on_all(found) == "all 2 elements: 10 at once (u/slow 2, u/fast 8)."
@@ -47,9 +45,9 @@ def test_how_many_fit_is_told_of_every_element_and_of_all() -> None:
 
 def test_the_link_binds_a_fast_element_behind_a_slow_one() -> None:
     work = Work(0, 1000 * MB, cpu_seconds=1.0)
-    found = forecast(work, [FAST], link=100 * MB)
-    assert (found.binding, found.seconds) == (Resource.LINK, pytest.approx(10.0))
-    assert "more nodes" in advice(found, [found], work)
+    foreseen = forecast(work, [FAST], link=100 * MB)
+    assert (foreseen.binding, foreseen.seconds) == (Resource.LINK, pytest.approx(10.0))
+    assert "more nodes" in advice(foreseen, [foreseen], work)
 
 
 def test_a_program_that_waits_for_each_transfer_takes_the_sum() -> None:
@@ -74,10 +72,10 @@ def test_an_element_that_gives_nothing_takes_for_ever() -> None:
 
 
 def test_a_profile_that_was_kept_is_the_same_again() -> None:
-    found = ProgramProfile(
+    program_profile = ProgramProfile(
         ("a", "b"), 2.0, 1.0, 5, 6, 1, 1, (FileUse("/a", 5, 6, "random"),), (Phase("reads", 0.0, 2.0, 5, 6),),
         counters={"page faults": 3}, notes=("x",),
     )  # fmt: skip
-    assert from_json({**found.as_json(), "requirements": []}) == found
+    assert from_json({**program_profile.as_json(), "requirements": []}) == program_profile
     with pytest.raises(KeyError):
         from_json({"command": []})

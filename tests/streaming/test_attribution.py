@@ -1,7 +1,5 @@
 """Which file the bytes of a program belong to, as far as looks at it from outside can tell."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -40,34 +38,34 @@ def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUs
 
 
 def added(*looks: ProcessLook | dict[int, ProcessLook]) -> Attribution:
-    found = Attribution(inherited={0: "/dev/zero", 1: "/out"})
+    attribution = Attribution(inherited={0: "/dev/zero", 1: "/out"})
     for at, one in enumerate(looks):
-        found.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
-    return found
+        attribution.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
+    return attribution
 
 
 def test_a_file_moved_by_how_far_its_position_advanced() -> None:
-    found = attributed(
+    shares = attributed(
         process(a=(0, READ), b=(0, WRITE)),
         process(5 * MB, 2 * MB, a=(5 * MB, READ), b=(2 * MB, WRITE)),
         process(9 * MB, 3 * MB, a=(9 * MB, READ), b=(3 * MB, WRITE)),
     )
-    assert found["/a"] == FileUse("/a", 9 * MB, 0, "sequential")
-    assert found["/b"] == FileUse("/b", 0, 3 * MB, "sequential")
+    assert shares["/a"] == FileUse("/a", 9 * MB, 0, "sequential")
+    assert shares["/b"] == FileUse("/b", 0, 3 * MB, "sequential")
 
 
 def test_a_position_that_jumps_is_random_access_and_the_bytes_are_that_files() -> None:
     places = (700, 20, 300, 900, 100, 600)
-    found = attributed(
+    shares = attributed(
         process(a=(0, READ)), *(process(n * MB, a=(place * MB, READ)) for n, place in enumerate(places, 1))
     )
-    assert found["/a"].pattern == "random"
-    assert found["/a"].read_bytes == 6 * MB
+    assert shares["/a"].pattern == "random"
+    assert shares["/a"].read_bytes == 6 * MB
 
 
 def test_what_a_file_moved_before_it_was_closed_is_its_own() -> None:
-    found = attributed(process(2 * MB, a=(2 * MB, READ)), process(10 * MB))
-    assert found["/a"].read_bytes == 10 * MB
+    shares = attributed(process(2 * MB, a=(2 * MB, READ)), process(10 * MB))
+    assert shares["/a"].read_bytes == 10 * MB
 
 
 @pytest.mark.parametrize(
@@ -89,21 +87,21 @@ def test_of_many_small_files_those_that_are_seen_get_their_own_bytes_alone() -> 
         process(20 * MB * n, 20 * MB * n, tar=(20 * MB * n, READ), **{f"f{n}": (size, WRITE)})
         for n in range(10)
     ]
-    found = attributed(*looks, process(archive, archive, tar=(archive, READ)))
-    assert found.pop("/tar").read_bytes == archive
-    assert found.keys() <= {f"/f{n}" for n in range(10)}
-    assert max(one.written_bytes for one in found.values()) <= 2 * size
+    shares = attributed(*looks, process(archive, archive, tar=(archive, READ)))
+    assert shares.pop("/tar").read_bytes == archive
+    assert shares.keys() <= {f"/f{n}" for n in range(10)}
+    assert max(one.written_bytes for one in shares.values()) <= 2 * size
 
 
 def test_a_file_that_was_open_for_long_has_its_last_bytes_also_when_others_were_before() -> None:
     """As a file that one call reads whole: its position is that of the begin until the call ends."""
-    found = attributed(
+    shares = attributed(
         process(module=(0, READ)),
         process(data=(0, READ)),
         process(data=(0, READ)),
         process(50 * MB, out=(0, WRITE)),
     )
-    assert found["/data"].read_bytes == 50 * MB
+    assert shares["/data"].read_bytes == 50 * MB
 
 
 RANDOM = {5: "/dev/urandom"}
@@ -161,16 +159,16 @@ INTO, OUT_OF = {1: "pipe:[1]"}, {0: "pipe:[1]"}
 
 def test_what_goes_through_a_pipe_between_two_processes_is_no_storage() -> None:
     """One copies a file into a pipe, the other from there into two files."""
-    found = added(
+    total = added(
         {1: process(pipes=INTO, a=(0, READ)), 2: process(pipes=OUT_OF, b=(0, WRITE), c=(0, WRITE))},
         {
             1: process(9 * MB, 9 * MB, pipes=INTO, a=(9 * MB, READ)),
             2: process(8 * MB, 16 * MB, pipes=OUT_OF, b=(8 * MB, WRITE), c=(8 * MB, WRITE)),
         },
     )
-    assert found.piped == 8 * MB
-    assert found.no_storage == (8 * MB, 8 * MB)
-    assert [(file.path, file.read_bytes, file.written_bytes) for file in found.files()] == [
+    assert total.piped == 8 * MB
+    assert total.no_storage == (8 * MB, 8 * MB)
+    assert [(file.path, file.read_bytes, file.written_bytes) for file in total.files()] == [
         ("/a", 9 * MB, 0), ("/b", 0, 8 * MB), ("/c", 0, 8 * MB),
     ]  # fmt: skip
 
@@ -186,18 +184,18 @@ def test_what_goes_through_a_pipe_between_two_processes_is_no_storage() -> None:
     ids=["a file may have been read", "a file was read", "as its input", "without a pipe"],
 )
 def test_what_may_be_of_a_file_counts(before: ProcessLook, after: ProcessLook) -> None:
-    found = Attribution(inherited={0: "pipe:[0]"})
-    found.add(Look(0.0, {1: process(pipes=INTO), 2: before}))
-    found.add(Look(1.0, {1: process(0, 9 * MB, pipes=INTO), 2: after}))
-    assert found.no_storage == (0, 0)
+    attribution = Attribution(inherited={0: "pipe:[0]"})
+    attribution.add(Look(0.0, {1: process(pipes=INTO), 2: before}))
+    attribution.add(Look(1.0, {1: process(0, 9 * MB, pipes=INTO), 2: after}))
+    assert attribution.no_storage == (0, 0)
 
 
 def test_the_output_a_program_was_started_with_gets_no_rest() -> None:
-    found = attributed(process(out=(0, WRITE), a=(0, WRITE)), process(0, 5 * MB))
-    assert found["/a"].written_bytes == 5 * MB
+    shares = attributed(process(out=(0, WRITE), a=(0, WRITE)), process(0, 5 * MB))
+    assert shares["/a"].written_bytes == 5 * MB
 
 
 def test_a_child_that_ended_is_not_counted_again_in_its_parent() -> None:
     child = process(8 * MB, a=(8 * MB, READ))
-    found = attributed({1: process(b=(0, READ)), 2: child}, {1: process(8 * MB, b=(0, READ))})
-    assert {path: one.read_bytes for path, one in found.items()} == {"/a": 8 * MB}
+    shares = attributed({1: process(b=(0, READ)), 2: child}, {1: process(8 * MB, b=(0, READ))})
+    assert {path: one.read_bytes for path, one in shares.items()} == {"/a": 8 * MB}

@@ -1,7 +1,5 @@
 """`ses profile --functions`: which functions and commands move the bytes, of real programs by real stacks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model of RR-4401 is exact for its two applications, and says where the paper's numbers differ."""
 
-from __future__ import annotations
-
 import ast
 import math
 from fractions import Fraction
@@ -140,8 +138,8 @@ def test_copies_by_the_processor_cost_its_time() -> None:
 def test_a_program_that_does_one_thing_at_a_time_waits_for_each_in_turn() -> None:
     node = Node(disk=100 * MB, processor=1.0, link=100 * MB)
     profile = StreamProfile(gamma=1 / (50 * MB), beta_l=1.0, overlapped=False)
-    found = peak(node, profile, PATHS["direct"])
-    assert (found.binding, found.rate) == (Resource.PROCESSOR, pytest.approx(25 * MB))
+    highest = peak(node, profile, PATHS["direct"])
+    assert (highest.binding, highest.rate) == (Resource.PROCESSOR, pytest.approx(25 * MB))
 
 
 @pytest.mark.parametrize(
@@ -175,10 +173,10 @@ numbers = st.floats(0, 10)
     st.sampled_from(sorted(PATHS)),
 )
 def test_no_rate_is_beyond_what_any_resource_allows(node: Node, profile: StreamProfile, name: str) -> None:
-    found = peak(node, profile, PATHS[name])
-    least = min(found.allowed.values())
-    assert found.allowed[found.binding] == least
-    assert found.rate == least if profile.overlapped else found.rate <= least
+    highest = peak(node, profile, PATHS[name])
+    least = min(highest.allowed.values())
+    assert highest.allowed[highest.binding] == least
+    assert highest.rate == least if profile.overlapped else highest.rate <= least
 
 
 @pytest.mark.parametrize("member", ["alpha", "beta_l", "beta_d", "gamma", "written_per_read"])
@@ -212,17 +210,17 @@ def test_the_core_computes_what_its_header_says(node: Node, profile: StreamProfi
     if not profile.overlapped:
         waits = sum(seconds[one] for one in (Resource.DISK, Resource.PROCESSOR, Resource.LINK))
         longest = max(longest, waits)
-    found = peak(node, profile, path)
-    assert found.rate == pytest.approx(float(1 / longest) if longest > 0 else math.inf, rel=1e-9)
+    highest = peak(node, profile, path)
+    assert highest.rate == pytest.approx(float(1 / longest) if longest > 0 else math.inf, rel=1e-9)
     for one, time in seconds.items():
         if abs(time) > Fraction(1, 10**15):  # what cancels out leaves nothing to compare
-            assert found.allowed[one] == pytest.approx(float(1 / time) if time > 0 else math.inf, rel=1e-6)
+            assert highest.allowed[one] == pytest.approx(float(1 / time) if time > 0 else math.inf, rel=1e-6)
 
 
 def test_what_is_not_known_never_binds_and_nothing_gives_nothing() -> None:
     unknown = Node(disk=math.nan, io_bus=math.inf, memory_bus=math.nan, processor=math.nan, link=50 * MB)
-    found = peak(unknown, StreamProfile(beta_l=1.0, gamma=1.0), PATHS["direct"])
-    assert (found.binding, found.rate) == (Resource.LINK, 50 * MB)
+    highest = peak(unknown, StreamProfile(beta_l=1.0, gamma=1.0), PATHS["direct"])
+    assert (highest.binding, highest.rate) == (Resource.LINK, 50 * MB)
     assert peak(Node(disk=0.0), StreamProfile(), P2PS).rate == 0.0
 
 

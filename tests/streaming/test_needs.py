@@ -1,7 +1,5 @@
 """What a profile implies is computed in the open, from a run or from a Darshan log."""
 
-from __future__ import annotations
-
 import importlib.util
 import stat
 import sys
@@ -44,9 +42,9 @@ def test_a_rate_is_that_of_the_phases_that_moved_times_the_margin() -> None:
 
 
 def test_files_that_move_together_share_the_rate() -> None:
-    found = replace(RUN, write_streams=4.0)
-    assert bounds(found, 1.0)["current-write-rate"] == 50
-    assert "for each of 4.0 files" in implied(found, 1.0)[1].arithmetic
+    wide = replace(RUN, write_streams=4.0)
+    assert bounds(wide, 1.0)["current-write-rate"] == 50
+    assert "for each of 4.0 files" in implied(wide, 1.0)[1].arithmetic
 
 
 def test_a_short_burst_of_a_few_bytes_is_no_rate() -> None:
@@ -78,26 +76,26 @@ def test_the_turtle_of_a_profile_is_one_the_vocabulary_reads(tmp_path: Path) -> 
 
 
 def test_a_darshan_log_of_512_ranks_that_share_a_file() -> None:
-    found = read_log(LOG)
-    assert found.command[0].endswith("/simulate")
-    assert (found.processes, found.seconds) == (512, 120.0)
-    assert (found.read_bytes, found.written_bytes) == (0, 512 * GB)
-    assert (found.write_calls, found.write_streams) == (8200, 1.0)
-    (file,) = found.files
+    run = read_log(LOG)
+    assert run.command[0].endswith("/simulate")
+    assert (run.processes, run.seconds) == (512, 120.0)
+    assert (run.read_bytes, run.written_bytes) == (0, 512 * GB)
+    assert (run.write_calls, run.write_streams) == (8200, 1.0)
+    (file,) = run.files
     assert (file.path.rpartition("/")[2], file.pattern) == ("checkpoint.h5", "sequential")
-    assert [phase.kind for phase in found.phases] == ["waits", "writes", "waits"]
-    assert found.phases[1].seconds == pytest.approx(100)
-    assert found.counters == {"opens": 513, "stats": 1, "syncs": 512, "names made or removed": 0}
-    assert bounds(found, 1.0) == {"current-write-rate": 5200, "free-capacity": 520}  # rounded up
+    assert [phase.kind for phase in run.phases] == ["waits", "writes", "waits"]
+    assert run.phases[1].seconds == pytest.approx(100)
+    assert run.counters == {"opens": 513, "stats": 1, "syncs": 512, "names made or removed": 0}
+    assert bounds(run, 1.0) == {"current-write-rate": 5200, "free-capacity": 520}  # rounded up
 
 
 def test_a_darshan_log_with_a_file_for_each_rank() -> None:
     text = LOG.read_text()
     rows = "".join(line for line in text.splitlines(keepends=True) if line.startswith("POSIX"))
-    found = of_text(text + rows.replace("checkpoint.h5", "second.h5"), "two files")
-    assert found.write_streams == pytest.approx(2.0)
-    assert found.written_bytes == 2 * 512 * GB
-    assert bounds(found, 1.0)["current-write-rate"] == 5200
+    run = of_text(text + rows.replace("checkpoint.h5", "second.h5"), "two files")
+    assert run.write_streams == pytest.approx(2.0)
+    assert run.written_bytes == 2 * 512 * GB
+    assert bounds(run, 1.0)["current-write-rate"] == 5200
 
 
 def test_a_log_is_given_to_darshan_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,13 +130,13 @@ def test_a_real_log_is_read_by_the_library_of_darshan_util(
     if place is None or place.origin is None:
         pytest.skip("the Python package darshan is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = read_log(Path(place.origin).parent / "examples/example_logs/example.darshan")
-    assert found.command[0].endswith("/vpicio_uni")
-    assert (found.processes, found.seconds) == (2048, 117.0)
-    assert found.files[0].path.endswith("/vpicio.hdf5")
-    assert found.files[0].written_bytes == 2_199_023_259_968
-    assert (found.write_calls, found.counters["opens"]) == (16_402, 2178)
-    assert bounds(found, 1.0) == {"current-write-rate": 20_000, "free-capacity": 2200}
+    run = read_log(Path(place.origin).parent / "examples/example_logs/example.darshan")
+    assert run.command[0].endswith("/vpicio_uni")
+    assert (run.processes, run.seconds) == (2048, 117.0)
+    assert run.files[0].path.endswith("/vpicio.hdf5")
+    assert run.files[0].written_bytes == 2_199_023_259_968
+    assert (run.write_calls, run.counters["opens"]) == (16_402, 2178)
+    assert bounds(run, 1.0) == {"current-write-rate": 20_000, "free-capacity": 2200}
     with pytest.raises(SesError, match="does not understand"):
         read_log(Path(__file__))
 

@@ -1,7 +1,5 @@
 """What came of a forecast: the files since then, joined with it, and what bound them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -17,9 +15,9 @@ FILE = Ended("u/a", 100.0, 110.0, 0.0, 500 * MB, None, 50.0, None)
 
 
 def ratios(work: Work, *files: Ended) -> dict[str, float | None]:
-    found = outcome(work, PLACES, math.inf, files)
-    assert found is not None
-    return {pair.name: pair.ratio for pair in found.pairs}
+    result = outcome(work, PLACES, math.inf, files)
+    assert result is not None
+    return {pair.name: pair.ratio for pair in result.pairs}
 
 
 def test_a_run_that_was_as_forecast_has_the_ratio_one() -> None:
@@ -61,14 +59,14 @@ def test_twice_the_program_is_compared_with_twice_the_time() -> None:
 def test_what_bound_is_the_resource_that_allows_no_more(
     work: Work, ended_at: float, cause: str | None, bound: Resource | None
 ) -> None:
-    found = outcome(work, PLACES, math.inf, [replace(FILE, ended_at=ended_at, cause=cause)])
-    assert found is not None
-    assert found.bound == bound
+    result = outcome(work, PLACES, math.inf, [replace(FILE, ended_at=ended_at, cause=cause)])
+    assert result is not None
+    assert result.bound == bound
 
 
 def test_files_on_elements_without_a_forecast_are_named_and_left_out() -> None:
-    found = outcome(WORK, PLACES, math.inf, [FILE, replace(FILE, element="u/c")])
-    assert found is not None
-    assert (found.files, found.unforeseen) == (1, ("u/c",))
+    result = outcome(WORK, PLACES, math.inf, [FILE, replace(FILE, element="u/c")])
+    assert result is not None
+    assert (result.files, result.unforeseen) == (1, ("u/c",))
     assert outcome(WORK, PLACES, math.inf, [replace(FILE, element="u/c")]) is None
     assert outcome(WORK, PLACES, math.inf, [replace(FILE, written_bytes=0.0)]) is None

@@ -1,7 +1,5 @@
 """What a program moved is told as the kernel counts it, file by file, phase by phase."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -12,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
@@ -33,7 +32,7 @@ def test_phases_are_told_apart_by_what_moves() -> None:
     def line(at: float, read: float, written: float, cpu: float) -> Totals:
         return Totals(10 + at, int(read * MB), int(written * MB), cpu)
 
-    found = phases(
+    parts = phases(
         [
             line(0, 0, 0, 0),
             *(line(0.125 * n, 62.5 * n, 0, 0.02 * n) for n in range(1, 9)),
@@ -44,11 +43,11 @@ def test_phases_are_told_apart_by_what_moves() -> None:
             line(3.5, 540, 80, 1.4),
         ]
     )
-    assert [one.kind for one in found] == ["reads", "computes", "waits", "writes", "reads and writes"]
-    assert [one.begin for one in found] == pytest.approx([0, 1, 2, 2.5, 3])
-    assert found[0].read_bytes == 500 * MB
-    assert sum(one.seconds for one in found) == pytest.approx(3.5)
-    assert sum(one.cpu_seconds for one in found) == pytest.approx(1.4)
+    assert [one.kind for one in parts] == ["reads", "computes", "waits", "writes", "reads and writes"]
+    assert [one.begin for one in parts] == pytest.approx([0, 1, 2, 2.5, 3])
+    assert parts[0].read_bytes == 500 * MB
+    assert sum(one.seconds for one in parts) == pytest.approx(3.5)
+    assert sum(one.cpu_seconds for one in parts) == pytest.approx(1.4)
 
 
 def test_kernel_texts_are_read_as_they_are() -> None:
@@ -91,9 +90,9 @@ def test_a_look_finds_the_files_of_a_program_and_of_its_children(tmp_path: Path)
     source = tmp_path / "in"
     source.write_bytes(bytes(2_000_000))
     with talking(program, tmp_path / "out", source) as (_, look):
-        found = Attribution()
-        found.add(look)
-        uses = {file.path: file for file in found.files()}
+        attribution = Attribution()
+        attribution.add(look)
+        uses = {file.path: file for file in attribution.files()}
         assert uses[str(tmp_path / "out")].written_bytes == pytest.approx(3_000_000, abs=10)  # b"x", too
         assert uses[str(source)] == FileUse(str(source), 1_000_000, 0, "sequential")
         assert len(look.processes) == 2
@@ -114,12 +113,12 @@ def test_what_goes_on_after_the_program_is_counted_until_then(tmp_path: Path) ->
         assert left.moved.written_bytes == pytest.approx(3_000_000, abs=10)
 
 
-def test_what_goes_on_after_the_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_on_after_the_program_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [ProcessLook(Moved(5 * MB, 7 * MB, 3, 4), 100.0, {})]
     monkeypatch.setattr("ses.profiling.run.running_on", lambda *_: left)
-    found, _ = profile(["true"])
-    assert (found.read_bytes // MB, found.written_bytes, found.cpu_seconds // 1) == (5, 7 * MB, 100)
-    assert found.notes[0] == (
+    profiled, _ = profile(["true"])
+    assert (profiled.read_bytes // MB, profiled.written_bytes, profiled.cpu_seconds // 1) == (5, 7 * MB, 100)
+    assert profiled.notes[0] == (
         "1 process that it started went on after its end; what was moved then is not counted"
     )
 
@@ -151,17 +150,17 @@ def test_bytes_of_endless_devices_are_seen() -> None:
         "print('ready', flush=True); sys.stdin.readline(); sink.write(source.read(10_000_000))\n"
         "print('done', flush=True); sys.stdin.readline()"
     )
-    found = Attribution()
+    attribution = Attribution()
     with talking(program) as (running, look):
-        found.add(look)
-        before = found.endless  # what starting Python read
+        attribution.add(look)
+        before = attribution.endless  # what starting Python read
         assert running.stdin is not None
         assert running.stdout is not None
         running.stdin.write(b"\n")
         running.stdin.flush()
         running.stdout.readline()
-        found.add(look_at(running.pid))
-    more = [after - less for after, less in zip(found.endless, before, strict=True)]
+        attribution.add(look_at(running.pid))
+    more = [after - less for after, less in zip(attribution.endless, before, strict=True)]
     assert more == pytest.approx([10_000_000, 10_000_000], abs=100)
 
 
@@ -170,10 +169,10 @@ def test_what_is_no_storage_counts_in_no_sum_and_no_phase(monkeypatch: pytest.Mo
     monkeypatch.setattr(Attribution, "endless", (9 * MB, 8 * MB))
     monkeypatch.setattr(Attribution, "no_storage", (9 * MB, 8 * MB))
     monkeypatch.setattr(Attribution, "piped", 2 * MB)
-    found, _ = profile(["true"])
-    assert (found.read_bytes, found.written_bytes) == (1 * MB, 0)
-    assert sum(phase.read_bytes for phase in found.phases) == 1 * MB
-    assert found.notes[:3] == (
+    profiled, _ = profile(["true"])
+    assert (profiled.read_bytes, profiled.written_bytes) == (1 * MB, 0)
+    assert sum(phase.read_bytes for phase in profiled.phases) == 1 * MB
+    assert profiled.notes[:3] == (
         "9 MB read from /dev/zero or random numbers are not counted: it is no storage",
         "8 MB written to /dev/null are not counted: it is no storage",
         "2 MB written to pipes and read from them by its own processes are not counted: it is no storage",
@@ -214,7 +213,7 @@ def begun(*command, **more):
 os.posix_spawnp = begun
 print(profile(["sleep", "60"])[1])
 """
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    done = ran([sys.executable, "-c", told], code=None)
     assert (done.returncode, done.stdout) == (0, f"{128 + signal.SIGTERM}\n")
 
 
@@ -226,19 +225,19 @@ from ses.profiling.run import profile
 print(profile(["sh", "-c", "kill -HUP $PPID; kill -HUP $$; exit 7"])[1])
 """
     command = ["sh", "-c", told, sys.executable, program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran(command, code=None)
     assert (done.returncode, done.stdout) == (0, "7\n")
 
 
 def test_sums_are_exact_and_the_status_is_the_programs(tmp_path: Path) -> None:
     (tmp_path / "source").write_bytes(bytes(20_000_000))
     script = f"cat {tmp_path}/source > {tmp_path}/a; cat {tmp_path}/a > {tmp_path}/b; exit 7"
-    found, status = profile(["sh", "-c", script])
+    profiled, status = profile(["sh", "-c", script])
     assert status == 7
-    assert 40_000_000 <= found.written_bytes < 40_100_000
-    assert 40_000_000 <= found.read_bytes < 41_000_000
-    assert found.cpu_seconds > 0
-    assert sum(phase.seconds for phase in found.phases) == pytest.approx(found.seconds, abs=0.01)
+    assert 40_000_000 <= profiled.written_bytes < 40_100_000
+    assert 40_000_000 <= profiled.read_bytes < 41_000_000
+    assert profiled.cpu_seconds > 0
+    assert sum(phase.seconds for phase in profiled.phases) == pytest.approx(profiled.seconds, abs=0.01)
 
 
 def test_page_faults_are_those_of_the_program_and_its_children(tmp_path: Path) -> None:
@@ -250,9 +249,9 @@ def test_page_faults_are_those_of_the_program_and_its_children(tmp_path: Path) -
         "    open(sys.argv[1], 'w').write(str(told)); sys.exit(0)\n"
         "os.wait()\n"
     )
-    found, status = profile([sys.executable, "-c", program, str(tmp_path / "faults")])
+    profiled, status = profile([sys.executable, "-c", program, str(tmp_path / "faults")])
     assert status == 0
-    assert found.counters["page faults"] > int((tmp_path / "faults").read_text()) > 0
+    assert profiled.counters["page faults"] > int((tmp_path / "faults").read_text()) > 0
 
 
 def test_a_program_that_is_killed_has_the_status_a_shell_gives_it() -> None:
@@ -260,12 +259,12 @@ def test_a_program_that_is_killed_has_the_status_a_shell_gives_it() -> None:
 
 
 def test_a_pipe_that_is_closed_ends_a_program_as_ever() -> None:
-    found, status = profile(["bash", "-o", "pipefail", "-c", "yes | head -1 > /dev/null"])
+    profiled, status = profile(["bash", "-o", "pipefail", "-c", "yes | head -1 > /dev/null"])
     assert status == 128 + signal.SIGPIPE
-    assert found.processes >= 1
+    assert profiled.processes >= 1
 
 
-def test_a_program_that_is_not_there_is_told() -> None:
+def test_a_program_that_is_not_there_is_reported() -> None:
     with pytest.raises(NoProgramError, match="There is no program"):
         profile(["/nonexistent/program"])
 
@@ -294,7 +293,7 @@ def test_calls_of_a_program_and_its_children_are_counted(tmp_path: Path) -> None
     )
     mounted = 'mount -t tracefs none /sys/kernel/tracing && exec "$@"'
     command = ["unshare", "--mount", "sh", "-c", mounted, "sh", sys.executable, "-c", watch, program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = ran(command, code=None, cwd=tmp_path)
     if done.returncode or "-1" in done.stdout:
         pytest.skip(f"tracefs cannot be had here: {done.stderr[-300:]}")
     opens, syncs = map(int, done.stdout.split())

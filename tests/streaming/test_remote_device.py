@@ -4,8 +4,6 @@ The disk is given out by the kernel of its node (NVMe over Fabrics) and reached 
 device (rxe), in a machine whose kernel has both; the node reads and writes it by O_DIRECT.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

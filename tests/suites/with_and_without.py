@@ -8,8 +8,6 @@ what they print.  See README.md beside this file.
     .venv/bin/python tests/suites/with_and_without.py --to /var/tmp/results 'python3.11 -m test -v test_os'
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -1,13 +1,12 @@
 """``ses offload deploy`` builds a program for its nodes and puts it there; the library then finds it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from mounts import let_others_in
 from offload_programs import PLAIN, answers, run, ses_as_plain_user
 
 CHAINED = Path(__file__).parent / "chained.c"
@@ -17,9 +16,7 @@ CHAINED = Path(__file__).parent / "chained.c"
 def ses(prefix: Path, tmp_path: Path):
     """Call `ses offload` as a plain user in a folder of its own; nodes are addresses of this machine."""
     os.chown(tmp_path, PLAIN, PLAIN)
-    for folder in (tmp_path, *tmp_path.parents):
-        if str(folder) != "/" and folder.stat().st_uid in (0, PLAIN):
-            folder.chmod(folder.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     library = next(prefix.glob("lib*/**/libses-offload.so")).parent
     environment = {
         "HOME": str(tmp_path), "PKG_CONFIG_PATH": str(library / "pkgconfig"), "TMPDIR": str(tmp_path),

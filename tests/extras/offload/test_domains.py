@@ -1,13 +1,11 @@
 """Functions of a storage part open domains themselves, and one of several nodes serves: the idlest."""
 
-from __future__ import annotations
-
-import subprocess
 from pathlib import Path
 
 import pytest
 from offload_programs import PLAIN, answers, run
 from patience import wait_until
+from ran import ran
 
 
 @pytest.mark.parametrize("hops", [1, 3])
@@ -75,14 +73,13 @@ def test_a_program_whose_numbers_have_commas_is_served_by_the_idlest_node(
 ) -> None:
     """Those of /proc have points."""
     (tmp_path / "numbers").write_text(NUMBERS)
-    made = subprocess.run(  # with warnings: all other categories are missing
-        ["localedef", "-c", "-i", tmp_path / "numbers", prefix / "commas"], check=False, capture_output=True
-    )
+    # With warnings: all other categories are missing.
+    made = ran(["localedef", "-c", "-i", tmp_path / "numbers", prefix / "commas"], code=None)
     assert (prefix / "commas/LC_NUMERIC").exists(), made.stderr
     (tmp_path / "surroundings.c").write_text(SURROUNDINGS)
     library = prefix / "surroundings.so"
     compiler = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror"]
-    subprocess.run([*compiler, tmp_path / "surroundings.c", "-o", library], check=True)
+    ran([*compiler, tmp_path / "surroundings.c", "-o", library])
     for name, running in (("busy", 9000), ("idle", 4000), ("idler", 2000)):
         (prefix / f"{name}.load").write_text(f"1.90 1.00 1.00 {running}/9900 77\n")
     named = "command:busy,command:idler,command:idle"

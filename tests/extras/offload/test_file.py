@@ -1,7 +1,5 @@
 """A call goes to the node of a file as `ses nodes of` names it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A peer that is not the domain's own gets nothing, and damaged messages do no harm on either side."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket

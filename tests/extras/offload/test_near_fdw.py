@@ -1,7 +1,5 @@
 """near_fdw: a server of PostgreSQL has the rows of a file that is read elsewhere, as file_fdw has them."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """libses-offload as a stranger gets it: installed, linked by its pkg-config file, run as a plain user."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -100,7 +98,7 @@ def rewriting(prefix: Path, port: int) -> str:
     return f"sh {script}"
 
 
-def test_an_address_that_cannot_be_reached_is_told_at_the_start(prefix: Path) -> None:
+def test_an_address_that_cannot_be_reached_is_reported_at_the_start(prefix: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
     said = answers(

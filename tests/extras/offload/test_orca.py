@@ -1,7 +1,5 @@
 """Table I of the ORCA paper, by its names: a program that uses them compiles, and does what it says."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

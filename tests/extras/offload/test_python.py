@@ -1,14 +1,12 @@
 """`ses.offload`: functions of a Python script, called in another process of it."""
 
-from __future__ import annotations
-
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from offload_programs import answers, run
+from ran import ran
 from ses.offload.library import DECLARATIONS, Fallback, Status, ffi
 
 ROOT = Path(__file__).parents[3]
@@ -65,11 +63,10 @@ def test_what_is_declared_is_what_the_headers_say(tmp_path: Path) -> None:
     source = tmp_path / "both.c"
     source.write_text(f"#include <ses/offload.h>\n{declared}\n{sizes}")
     command = ["gcc", "-std=c11", "-fsyntax-only", "-I", ROOT / "libses/extras/include", source]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    ran(command)
 
 
 def test_numbers_are_those_of_the_header() -> None:
-    found = dict(re.findall(r"SES_OFFLOAD_(\w+) = (\d+)", HEADERS))
+    numbers = dict(re.findall(r"SES_OFFLOAD_(\w+) = (\d+)", HEADERS))
     fallbacks = {f"FALLBACK_{one.name}": str(one.value) for one in Fallback}
-    assert found == {one.name: str(one.value) for one in Status} | fallbacks
+    assert numbers == {one.name: str(one.value) for one in Status} | fallbacks

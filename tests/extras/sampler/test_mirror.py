@@ -1,7 +1,5 @@
 """Tables of other nodes: read from their memory or asked for over TCP, never torn, never older than told."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 from patience import wait_until
 from ports import free_port
+from ran import ran
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, TableSource
 from smed_monitor.config.settings import ElementSettings, Settings, Target
@@ -136,7 +135,7 @@ def test_a_mirrored_table_tells_the_space_too(
 
 
 @pytest.mark.parametrize(("sampler", "mirror", "way"), WAYS[:2])
-def test_a_sampler_that_died_is_told_and_found_again(
+def test_a_sampler_that_died_is_reported_and_found_again(
     node: Node, sampler: tuple[str, ...], mirror: tuple[str, ...], way: str
 ) -> None:
     first = node.sample(*sampler)
@@ -209,11 +208,8 @@ def test_memory_that_stops_changing_is_not_taken_for_new(node: Node) -> None:
 
 @pytest.mark.parametrize("provider", ["tcp", "shm"])
 def test_no_read_one_sided_is_torn_and_no_write_gets_in(provider: str) -> None:
-    ran = subprocess.run(
-        [BUILT / "window-probe", provider, "0.5"], capture_output=True, text=True, timeout=120
-    )
-    assert ran.returncode == 0, ran.stderr
-    reads, torn, whole, _values, written = map(int, ran.stdout.split())
+    done = ran([BUILT / "window-probe", provider, "0.5"])
+    reads, torn, whole, _values, written = map(int, done.stdout.split())
     assert reads > 0
     assert whole > 0
     assert (torn, written) == (0, 0)
@@ -221,10 +217,7 @@ def test_no_read_one_sided_is_torn_and_no_write_gets_in(provider: str) -> None:
 
 def test_what_a_killed_process_of_the_same_number_left_is_not_in_the_way() -> None:
     left = 'echo left >"/dev/shm/$$:$(id -u):0"; exec "$0" shm 0.2'
-    ran = subprocess.run(
-        ["sh", "-c", left, BUILT / "window-probe"], capture_output=True, text=True, timeout=120
-    )
-    assert ran.returncode == 0, ran.stderr
+    ran(["sh", "-c", left, BUILT / "window-probe"])
 
 
 def test_what_killed_processes_left_is_taken_away_and_what_others_use_stays() -> None:
@@ -234,10 +227,7 @@ def test_what_killed_processes_left_is_taken_away_and_what_others_use_stays() ->
         left.touch()
         foreign.touch()
         with used.open("wb"):
-            ran = subprocess.run(
-                [BUILT / "window-probe", "shm", "0.2"], capture_output=True, text=True, timeout=120
-            )
-            assert ran.returncode == 0, ran.stderr
+            ran([BUILT / "window-probe", "shm", "0.2"])
             assert [path.exists() for path in (left, used, foreign)] == [False, True, True]
     finally:
         for path in (left, used, foreign):
@@ -245,11 +235,8 @@ def test_what_killed_processes_left_is_taken_away_and_what_others_use_stays() ->
 
 
 def test_reads_by_the_kernel_wake_nobody() -> None:
-    ran = subprocess.run(
-        [BUILT / "window-probe", "shm", "60", "stopped"], capture_output=True, text=True, timeout=120
-    )
-    assert ran.returncode == 0, ran.stderr
-    reads, torn, _whole, values, _written = map(int, ran.stdout.split())
+    done = ran([BUILT / "window-probe", "shm", "60", "stopped"])
+    reads, torn, _whole, values, _written = map(int, done.stdout.split())
     assert (reads > 0, torn) == (True, 0)
     assert values > 1, "the memory is read as it is now, though the process that shows it is stopped"
 
@@ -310,8 +297,8 @@ def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, told
                 node.folder / "stat",
             ]
         )
-        ran = subprocess.run([BUILT / program, *arguments], capture_output=True, text=True, timeout=60)
-        assert (ran.returncode, told in ran.stderr) == (1, True)
+        done = ran([BUILT / program, *arguments], code=None)
+        assert (done.returncode, told in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -328,11 +315,8 @@ def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, told
     ],
 )
 def test_wrong_usage_of_the_mirror_is_refused(tmp_path: Path, arguments: list[str], told: str) -> None:
-    ran = subprocess.run(
-        [BUILT / "smed-mirror", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
-    assert ran.returncode == 2
-    assert told in ran.stderr
+    done = ran([BUILT / "smed-mirror", *arguments], code=2, cwd=tmp_path)
+    assert told in done.stderr
 
 
 def test_a_core_of_its_own_is_polled_and_kept_to(node: Node) -> None:
@@ -362,9 +346,9 @@ def slept_times(node: Node, process: int) -> int:
 
     def sleeps() -> int:
         status = Path(f"/proc/{process}/task/{process}/status").read_text()
-        found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
-        assert found
-        return int(found[1])
+        match = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
+        assert match
+        return int(match[1])
 
     first, before = sequence(), sleeps()
     wait_until(lambda: sequence() >= first + 200, "more samples")

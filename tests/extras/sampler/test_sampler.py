@@ -1,7 +1,5 @@
 """The table of fine samples: no torn read, whatever happens to the writer, and asleep unless asked."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from patience import wait_until
+from ran import ran
 from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
 BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
@@ -52,11 +51,11 @@ def test_no_read_is_torn_while_writers_are_killed_and_replaced(
         started.append(subprocess.Popen([built / "table-probe", table, "4"]))
         wait_until(lambda: ready(table) and sampled(table)[0] > 100, "the writer writes every record")
         with table.open("rb") as file:
-            found = [read_record(file.fileno(), number % 4) for number in range(1000)]
+            records = [read_record(file.fileno(), number % 4) for number in range(1000)]
             started[-1].kill()
             started[-1].wait()
-            found += [read_record(file.fileno(), number) for number in range(4)]
-        whole = [record[1] for record in found if record]
+            records += [read_record(file.fileno(), number) for number in range(4)]
+        whole = [record[1] for record in records if record]
         assert len(whole) > 100, "a record whose writer waits for a processor is given up"
         for words in whole:
             assert words == tuple(words[0] * factor for factor in (1, 3, 5, 7, 11, 13, 17, 19, 23, 29))
@@ -82,11 +81,8 @@ def test_a_full_file_system_is_said(built: Path, tmp_path: Path) -> None:
     """A file of the right length could be made there: its first writer is killed by SIGBUS."""
     fill = f"mount -t tmpfs -o size=16k tmpfs {tmp_path} && head -c 16k /dev/zero >{tmp_path}/full && exec "
     sampler = [built / "smed-sampler", "--table", tmp_path / "table", "sda"]
-    ran = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", fill + '"$@"', "sh", *sampler], capture_output=True, text=True
-    )
-    assert ran.returncode == 1
-    assert "No space left on device" in ran.stderr
+    done = ran(["unshare", "--mount", "sh", "-c", fill + '"$@"', "sh", *sampler], code=1)
+    assert "No space left on device" in done.stderr
 
 
 @as_root
@@ -120,16 +116,16 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
 
     def record(place: int) -> tuple[str, Counters]:
         """Name and counters; never of two samples, whatever the writer is at."""
-        found: list[tuple[str, Counters] | None] = []
+        records: list[tuple[str, Counters] | None] = []
 
         def is_whole() -> bool:
             with table.open("rb") as file:
-                found.append(read_record(file.fileno(), place))
-            return found[-1] is not None
+                records.append(read_record(file.fileno(), place))
+            return records[-1] is not None
 
         wait_until(is_whole, f"record {place} is whole")
-        assert found[-1]
-        return found[-1]
+        assert records[-1]
+        return records[-1]
 
     def counters(file: Path) -> list[int]:
         """Of a stat file; empty when the device is gone."""
@@ -221,17 +217,13 @@ def sleeps(process: int) -> int:
     ],
 )
 def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
-    ran = subprocess.run(
-        [built / "smed-sampler", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
-    assert ran.returncode == 2
-    assert told in ran.stderr
+    done = ran([built / "smed-sampler", *arguments], code=2, cwd=tmp_path)
+    assert told in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_help_names_every_option(built: Path) -> None:
-    ran = subprocess.run([built / "smed-sampler", "--help"], capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 0
+    done = ran([built / "smed-sampler", "--help"])
     for option in (
         "--table",
         "--period-ms",
@@ -242,4 +234,4 @@ def test_help_names_every_option(built: Path) -> None:
         "--always",
         "--version",
     ):
-        assert option in ran.stdout
+        assert option in done.stdout

@@ -1,7 +1,5 @@
 """The monitor reads the table of the real smed-sampler: it wakes it, and takes nothing old or torn."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess
@@ -82,11 +80,11 @@ def test_asking_wakes_the_sampler_and_gets_counters_of_the_last_16_ms(
     collector = Sampler()
     source = collector.open(target(table))
     reply = source.read()
-    found = collector.reading(collector.parse(reply.body), on(str(stat)))
-    assert (found.read_bytes, found.written_bytes, found.operations) == (16 * 512, 24 * 512, 18)
-    assert (found.busy_seconds, found.request_seconds, found.in_flight) == (0.010, 0.030, 3)
-    assert found.stamp is not None
-    assert reply.at.monotonic == pytest.approx(found.stamp / 1e9)
+    seen = collector.reading(collector.parse(reply.body), on(str(stat)))
+    assert (seen.read_bytes, seen.written_bytes, seen.operations) == (16 * 512, 24 * 512, 18)
+    assert (seen.busy_seconds, seen.request_seconds, seen.in_flight) == (0.010, 0.030, 3)
+    assert seen.stamp is not None
+    assert reply.at.monotonic == pytest.approx(seen.stamp / 1e9)
     assert abs(reply.at.wall - time.time()) < 30
     source.close()
 
@@ -123,12 +121,12 @@ def test_space_of_what_is_mounted_comes_from_the_table(stat: Path, watched: Call
     source = collector.open(target(watched("--always", f"{stat}=/dev/shm")))
     read = lambda: collector.reading(collector.parse(source.read().body), on(str(stat)))  # noqa: E731
     wait_until(lambda: read().size_bytes is not None, "the space is known")
-    found, space = read(), os.statvfs("/dev/shm")
-    assert found.size_bytes == space.f_blocks * space.f_frsize
-    assert found.free_bytes is not None
-    assert 0 <= found.free_bytes <= found.size_bytes
-    assert not found.read_only
-    assert (found.read_bytes, found.written_bytes) == (16 * 512, 24 * 512)
+    seen, space = read(), os.statvfs("/dev/shm")
+    assert seen.size_bytes == space.f_blocks * space.f_frsize
+    assert seen.free_bytes is not None
+    assert 0 <= seen.free_bytes <= seen.size_bytes
+    assert not seen.read_only
+    assert (seen.read_bytes, seen.written_bytes) == (16 * 512, 24 * 512)
     source.close()
 
 
@@ -140,8 +138,8 @@ def test_a_directory_on_which_nothing_is_mounted_has_no_space(
     source = collector.open(target(watched("--always", f"{stat}={empty}")))
     said = tmp_path / "said"
     wait_until(lambda: f"{empty} is not known: nothing is mounted there" in said.read_text(), "it is said")
-    found = collector.reading(collector.parse(source.read().body), on(str(stat)))
-    assert (found.size_bytes, found.free_bytes) == (None, None)
+    seen = collector.reading(collector.parse(source.read().body), on(str(stat)))
+    assert (seen.size_bytes, seen.free_bytes) == (None, None)
     source.close()
 
 
@@ -262,7 +260,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
         Sampler().open(target(table)).read()
 
 
-def test_without_a_table_the_cause_is_told(tmp_path: Path) -> None:
+def test_without_a_table_the_cause_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CollectorError, match="is smed-sampler running"):
         Sampler().open(target(tmp_path / "absent")).read()
 

@@ -1,7 +1,5 @@
 """A region of its own for each test."""
 
-from __future__ import annotations
-
 import secrets
 import sys
 from collections.abc import Iterator

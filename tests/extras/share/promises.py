@@ -1,7 +1,5 @@
 """What each coherence model promises about an item that another process uses as well."""
 
-from __future__ import annotations
-
 import errno
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """ses-share-agent on this machine, as another node's: with munged, and through a provider of libfabric."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -102,8 +102,8 @@ class Performer:
         self.held = contextlib.ExitStack()
 
     def put(self, item: str, *values: str) -> int:
-        found = self.region.find(item)
-        return [found.put(value.encode()) for value in values][-1]
+        it = self.region.find(item)
+        return [it.put(value.encode()) for value in values][-1]
 
     def get(self, item: str) -> str | None:
         value = self.region.find(item).get()

@@ -1,7 +1,5 @@
 """What each coherence model promises, and that the next weaker one does not: no test here is empty."""
 
-from __future__ import annotations
-
 import pytest
 from promises import PROMISES, VERSIONS, Promise, always_the_last_value, is_kept, never_more_versions_behind
 from ses.share import Model, Region, Value

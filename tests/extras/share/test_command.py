@@ -1,7 +1,5 @@
 """``ses share``: what a person sees and says of regions and values."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,15 +1,13 @@
 """An agent with a core of its own: what serves stays there, keeps its promises, and ends with who asks."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from patience import wait_until
 from promises import PROMISES, Promise, is_kept
+from ran import ran
 from remote_node import PROGRAM, Agent, agent
 from ses.share import Model, Region, Value
 from sharing import Peer
@@ -67,8 +65,6 @@ def test_several_are_answered_in_turn_and_one_that_is_killed_is_missed_by_nobody
     ],
 )
 def test_a_core_that_cannot_be_had_is_refused(options: tuple[str, ...], said: str) -> None:
-    done = subprocess.run(
-        [PROGRAM, "--listen", "127.0.0.1:0", *options], capture_output=True, text=True, timeout=60
-    )
+    done = ran([PROGRAM, "--listen", "127.0.0.1:0", *options], code=None)
     assert done.returncode != 0
     assert said in done.stderr

@@ -1,13 +1,12 @@
 """Processes that die while they write, hold a lock, or make a region: the others go on."""
 
-from __future__ import annotations
-
 import mmap
 import multiprocessing
 import subprocess
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses.share import Model, Region
 from ses.share.library import ffi
 from sharing import Peer, value_of
@@ -67,14 +66,7 @@ def test_no_value_is_torn_while_writers_are_killed(
     source = [HERE / "torture.c", "-I", ROOT / "libses/extras/include"]
     library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build}"]
     subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", program, *source, *library], check=True)
-    said = subprocess.run(
-        [program, region.name, str(size), str(reads)],
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert said.returncode == 0, said.stderr
+    said = ran([program, region.name, str(size), str(reads)])
     seen = dict(word.split("=") for word in said.stdout.split())
     assert int(seen["reads"]) == reads
     assert int(seen["killed"]) > 0

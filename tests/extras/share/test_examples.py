@@ -1,7 +1,5 @@
 """The examples of shared values do what their heads say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

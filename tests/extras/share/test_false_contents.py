@@ -1,7 +1,5 @@
 """Heads and names that no region of this library has: refused, and in nobody's way."""
 
-from __future__ import annotations
-
 import errno
 import resource
 import struct

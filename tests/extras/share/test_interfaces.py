@@ -1,12 +1,11 @@
 """The C++ header does what it shows, and Python declares what the C header says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses.share import Region
 from ses.share.library import DECLARATIONS, Model
 
@@ -40,7 +39,7 @@ def test_cpp_header_does_what_it_shows(build: Path, tmp_path: Path, standard: st
     subprocess.run([*compiler, *source, *library], check=True)
     name = "test-cpp-" + standard.replace("+", "p")
     try:
-        said = subprocess.run([program, name], capture_output=True, text=True, check=False)
+        said = ran([program, name], code=None)
         assert (said.returncode, said.stdout) == (0, "all as promised\n"), said.stderr
     finally:
         Region.remove(name)
@@ -54,7 +53,7 @@ def test_search_never_gives_an_item_of_another_name(build: Path, tmp_path: Path,
     command = ["gcc", "-std=c11", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-o", program]
     subprocess.run([*command, *source, *library], check=True)
     try:
-        said = subprocess.run([program, name], capture_output=True, text=True, check=False)
+        said = ran([program, name], code=None)
         assert (said.returncode, said.stdout) == (0, "No such file or directory\n")
     finally:
         Region.remove(name)

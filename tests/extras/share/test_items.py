@@ -1,7 +1,5 @@
 """Making and freeing items, their versions, and waiting for them."""
 
-from __future__ import annotations
-
 import errno
 import os
 
@@ -154,9 +152,9 @@ def test_closed_region_and_freed_item_are_said_and_not_used(region: Region) -> N
     with pytest.raises(ValueError, match="freed"):
         other.get()
     again = Region.open(region.name)
-    found = again.find("item")
+    same = again.find("item")
     again.close()
-    for call in (again.facts, again.items, found.get, lambda: found.put(b"1")):
+    for call in (again.facts, again.items, same.get, lambda: same.put(b"1")):
         with pytest.raises(ValueError, match="closed"):
             call()
     assert item.get() is None

@@ -1,7 +1,5 @@
 """What the kernel does not have any more: memory, address space, segments, room in /dev/shm."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing
@@ -11,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ran import ran
 from ses.share import Region, regions
 from sharing import command_of, refused
 
@@ -20,7 +19,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces: needs 
 @as_root
 def test_node_has_as_many_regions_as_the_kernel_allows_and_one_more_is_refused(name: str) -> None:
     command = ["unshare", "--ipc", *command_of("make-all", name)]
-    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    said = json.loads(ran(command).stdout)
     assert said == {"made": 10_000, "whole": True, "refusal": errno.ENOSPC, "left": 0}
 
 

@@ -1,14 +1,12 @@
 """One user has as much memory by an agent as `--memory` says, and others have theirs."""
 
-from __future__ import annotations
-
 import errno
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ran import ran
 from remote_node import agent
 
 FIRST, SECOND = 61201, 61202  # nobody else has segments of these
@@ -39,8 +37,7 @@ def status(call, *given, **named):
 def does(user: int, name: str, there: str, *lines: str) -> list[int]:
     """What a user's process prints, in numbers."""
     command = [sys.executable, "-c", "\n".join((BEFORE, *lines)), str(user), name, there]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(command)
     return [int(word) for word in done.stdout.split()]
 
 

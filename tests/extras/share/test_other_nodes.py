@@ -3,8 +3,6 @@
 The other node is an agent of its own on this machine; where the network breaks, in a network namespace.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -25,6 +23,7 @@ from built import BUILD
 from munged import running_munged
 from patience import wait_until
 from promises import PROMISES, Promise, is_kept
+from ran import ran
 from remote_node import Agent, agent
 from ses.share import Model, Region, Value
 from sharing import Peer, command_of, refused, value_of
@@ -152,9 +151,7 @@ def test_user_has_the_rights_of_that_user_there(node: Agent, name: str) -> None:
                 assert peer.do(*line) == {"error": "PermissionError", "errno": errno.EACCES}
     Region.remove(name)
     with Region.create(name):  # its owner's alone
-        opened = subprocess.run(
-            command_of("owner-of", f"root:{name}@{node.address}", NOBODY), capture_output=True, text=True
-        )
+        opened = ran(command_of("owner-of", f"root:{name}@{node.address}", NOBODY), code=None)
         assert int(opened.stdout) == errno.EACCES
     Region.remove(name)
     subprocess.run(command_of("make", f"{name}@{node.address}", NOBODY), check=True)
@@ -176,10 +173,12 @@ def hand_shake(address: str, credential: str | None = None, version: int = 1) ->
             return errno.ENOTSUP, b""
         number = proof[4096:4112]
         about = f"ses-share 1 process {number.hex()} at {host} {port}"
-        made = credential or subprocess.run(
-            ["munge", f"--socket={os.environ['SES_MUNGE_SOCKET']}", f"--string={about}"],
-            capture_output=True, text=True, check=True,
-        ).stdout.strip()  # fmt: skip
+        made = (
+            credential
+            or ran(
+                ["munge", f"--socket={os.environ['SES_MUNGE_SOCKET']}", f"--string={about}"]
+            ).stdout.strip()
+        )
         connection.sendall(made.encode().ljust(4096, b"\0") + bytes(16 + 160))
         return struct.unpack_from("=i", whole.read(8 + 16 + 160))[0], made.encode()
 
@@ -197,12 +196,11 @@ def test_agent_of_another_user_is_not_believed(munged: Path, name: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("takes another user's part: needs root")
     with agent(munged, user=NOBODY) as running:
-        assert subprocess.run(
-            command_of("owner-of", f"{name}@{running.address}", NOBODY), capture_output=True, text=True
-        ).stdout == f"{errno.ENOENT}\n"  # fmt: skip
-        made = subprocess.run(
-            command_of("owner-of", f"{name}@{running.address}", NOBODY - 1), capture_output=True, text=True
+        assert (
+            ran(command_of("owner-of", f"{name}@{running.address}", NOBODY), code=None).stdout
+            == f"{errno.ENOENT}\n"
         )
+        made = ran(command_of("owner-of", f"{name}@{running.address}", NOBODY - 1), code=None)
         assert int(made.stdout) == errno.EACCES
 
 
@@ -357,13 +355,11 @@ def test_nobody_listens(name: str) -> None:
 
 def test_without_libfabric_the_own_node_is_as_before(node: Agent, name: str, tmp_path: Path) -> None:
     subprocess.run(["gcc", "-shared", "-o", tmp_path / "libfabric.so.1", "-x", "c", "/dev/null"], check=True)
+    without = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     opened = {
-        where: subprocess.run(
-            command_of("owner-of", name + where), capture_output=True, text=True,
-            env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
-        ).stdout.strip()
+        where: ran(command_of("owner-of", name + where), code=None, env=without).stdout.strip()
         for where in ("", f"@{node.address}")
-    }  # fmt: skip
+    }
     assert opened == {"": str(errno.ENOENT), f"@{node.address}": str(errno.ENOTSUP)}
 
 

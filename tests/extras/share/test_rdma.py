@@ -1,7 +1,5 @@
 """Shared values by RDMA: the provider verbs over a software device (rxe), in a machine that has it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Whose a region is, who may read and write it, and what those can do to others."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing
@@ -11,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from ran import ran
 from ses.share import Model, Region, regions
 from sharing import Peer, command_of, refused, value_of
 
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's 
 def opened_by(user: int, name: str) -> int:
     """The owner of what a user opens under this name, or the number of the error."""
     command = command_of("owner-of", name, user)
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return int(ran(command).stdout)
 
 
 def test_region_is_its_owners_alone(region: Region) -> None:
@@ -74,7 +73,7 @@ def test_same_name_of_another_user_is_another_region(name: str) -> None:
 def keys_taken(most: int, name: str) -> Iterator[None]:
     """So many keys of a region that nobody has not made yet are a stranger's, who lets nobody look."""
     command = command_of("take-keys", f"{most}:{NOBODY}:{name}", STRANGER)
-    taken = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    taken = json.loads(ran(command).stdout)
     try:
         assert len({one for one in taken if one >= 0}) == most
         yield
@@ -85,7 +84,7 @@ def keys_taken(most: int, name: str) -> Iterator[None]:
 def had_by_nobody(name: str) -> int:
     """0, or the number of the error, when nobody opens this region of their own or makes it."""
     command = command_of("have", name, NOBODY)
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return int(ran(command).stdout)
 
 
 @pytest.mark.parametrize("most", [1, 8, 255])
@@ -142,13 +141,13 @@ def test_of_processes_that_make_a_region_at_once_one_does_and_all_have_it(name: 
     started = [fork.Process(target=make_each) for _ in range(processes)]
     for one in started:
         one.start()
-    found = [counted.get(timeout=120) for _ in range(processes * rounds)]
+    counts = [counted.get(timeout=120) for _ in range(processes * rounds)]
     for one in started:
         one.join(60)
     for number in range(rounds):
         Region.remove(f"{name}-{number}")
-        assert sum(made for of, made, _ in found if of == number) == 1
-        assert {count for of, _, count in found if of == number} == {str(processes).encode()}
+        assert sum(made for of, made, _ in counts if of == number) == 1
+        assert {count for of, _, count in counts if of == number} == {str(processes).encode()}
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "a/b/c", "a" * 64, "no-such-user:a", ":a", "0:", "ä"])
@@ -168,7 +167,7 @@ def test_odd_options_are_refused_and_nothing_is_left(name: str, options: dict[st
 def test_processes_of_another_pid_namespace_are_refused(region: Region) -> None:
     """They know processes by other numbers, and would take a living holder of a lock for dead."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", *command_of("owner-of", region.name)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    said = ran(command)
     assert int(said.stdout) == errno.ENOTSUP
 
 

@@ -1,7 +1,5 @@
 """Processes that are stopped, forked or short of files while they hold a lock: nobody waits without end."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import mmap

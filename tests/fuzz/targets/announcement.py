@@ -1,7 +1,5 @@
 """What an agent announces, as the service reads it: refused as a whole, or taken without any surprise."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """Short texts that people write: lists of hosts, quantities, sentences about a workload."""
 
-from __future__ import annotations
-
 import math
 import sys
 from contextlib import suppress

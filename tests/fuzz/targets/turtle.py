@@ -1,7 +1,5 @@
 """A description of a site or of requirements, as `ses kb validate` and an import read it."""
 
-from __future__ import annotations
-
 import sys
 
 import atheris

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from ran import ran
 from stranger_programs import build_with_cmake
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ def test_figure_3_is_the_paper_s_text() -> None:
 
 
 def test_figure_3_works_without_an_agent(examples: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [examples / "figure3"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
-    )
+    done = ran([examples / "figure3"], cwd=tmp_path)
     assert done.stdout.startswith("fileName.dat was not placed: ")
     assert (tmp_path / "fileName.dat").read_text() == "data\n"
 
@@ -68,12 +67,11 @@ for cell in json.load(open(sys.argv[1]))["cells"]:
 
 def run_notebook(cwd: Path, build: Path, **environment: str) -> str:
     """Run the cells of the notebook one after the other; what they printed."""
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-c", RUN_NOTEBOOK, EXAMPLES / "place_files.ipynb"],
-        cwd=cwd, env={**os.environ, "SES_LIBRARY": str(build / "libses.so.0"), **environment},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+        cwd=cwd,
+        env={**os.environ, "SES_LIBRARY": str(build / "libses.so.0"), **environment},
+    )
     return done.stdout
 
 
@@ -156,9 +154,7 @@ def test_the_checkpoint_in_fortran_is_written_where_it_was_placed(union: Union, 
 
 def test_what_binds_tells_the_rates_of_the_paper_s_formulas(examples: Path) -> None:
     def told(nodes: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [examples / "what_binds", nodes], capture_output=True, text=True, timeout=60, check=False
-        )
+        return ran([examples / "what_binds", nodes], code=None)
 
     assert told("4").stdout == "p2ps 76.0 MB/s, bound by the I/O bus\nread2 96.7 MB/s, bound by the I/O bus\n"
     assert told("four").returncode == 2

@@ -1,7 +1,5 @@
 """ses_find_nodes: nodes for a policy from C, C++ and Python, by a real service that has the example site."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ports import free_port
+from ran import ran
 from ses.demo.interrupts import Interrupts
 from ses.demo.processes import Processes, answers
 
@@ -61,10 +60,10 @@ def script(build: Path, service: str) -> Script:
         program = (
             "import errno\nfrom ses.api import *\nfind = LustreManager().find_nodes\n" + textwrap.dedent(text)
         )
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False,
+        done = ran(
+            [sys.executable, "-c", program], code=None,
             env={"PATH": f"{BIN}:{os.environ['PATH']}", "SES_LIBRARY": str(build / "libses.so.0"),
-                 "SES_SERVICE_URL": service, "HOME": "/nonexistent", **environment},
+             "SES_SERVICE_URL": service, "HOME": "/nonexistent", **environment},
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -78,10 +77,7 @@ def test_nodes_are_found_from_cpp(build: Path, service: str, tmp_path: Path) -> 
     include = str(ROOT / "libses/include")
     command = ["g++", "-std=c++17", "-I", include, str(source), "-o", str(program), f"-L{build}", "-lses"]
     subprocess.run([*command, f"-Wl,-rpath,{build}"], check=True, timeout=300)
-    done = subprocess.run(
-        [program], capture_output=True, text=True, timeout=300, check=True,
-        env={"PATH": f"{BIN}:{os.environ['PATH']}", "SES_SERVICE_URL": service},
-    )  # fmt: skip
+    done = ran([program], env={"PATH": f"{BIN}:{os.environ['PATH']}", "SES_SERVICE_URL": service})
     *nodes, error = done.stdout.splitlines()
     assert (error, done.stderr) == ("0", "")
     assert len({node.split()[0] for node in nodes}) == 3
@@ -98,9 +94,7 @@ def test_nodes_of_a_policy_are_what_the_command_ranks(script: Script, service: s
         "--nodes",
         "n[0002-0007]",
     ]
-    ranked = subprocess.run(
-        [*command, "--lines", "--url", service], capture_output=True, text=True, check=True
-    )
+    ranked = ran([*command, "--lines", "--url", service])
     said = script("""
         policy = StoragePolicy(current_write_rate=300, capacity=2000)
         policy.set_weight(Kind.CURRENT_WRITE_RATE, 2)
@@ -130,7 +124,7 @@ def test_no_node_left_is_no_error(script: Script) -> None:
     ],
     ids=["no list of nodes", "no room", "no command", "no service"],
 )
-def test_what_fails_is_told_by_errno(
+def test_what_fails_is_reported_by_errno(
     script: Script, call: str, environment: dict[str, str], expected: int
 ) -> None:
     said = script(f"""

@@ -1,7 +1,5 @@
 """Figure 3, built as its head says against what is installed, finds the library when it starts."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -27,9 +25,9 @@ sh -euc "$3"
 
 def the_command_of_its_head() -> str:
     """Return how the example says it is built."""
-    found = re.search(r"^ \*     (c\+\+ .*)$", FIGURE.read_text(), re.MULTILINE)
-    assert found
-    return found[1]
+    match = re.search(r"^ \*     (c\+\+ .*)$", FIGURE.read_text(), re.MULTILINE)
+    assert match
+    return match[1]
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from interfaces import must_export_what_is_declared, must_have_no_component, must_stand_alone
+from ran import ran
 from stranger_programs import answers, run
 
 STRANGER = Path(__file__).parents[1] / "stranger"
@@ -18,14 +18,7 @@ NOT_MANAGED = "21"
 def store(program: Path, directory: Path, *arguments: str) -> dict[str, str]:
     """Run a stranger's program on a name in DIRECTORY, where no agent listens."""
     environment = {**os.environ, "SES_AGENT_SOCKET": str(directory / "no-agent.sock")}
-    done = subprocess.run(
-        [program, directory / "stored", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = ran([program, directory / "stored", *arguments], env=environment)
     return answers(done.stdout)
 
 
@@ -62,7 +55,7 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
     program = tmp_path / "program"
     libdir = pkg_config(prefix, "--variable=libdir")[0]
     assert Path(libdir).resolve().is_relative_to(prefix)
-    found = pkg_config(prefix, "--cflags", "--libs")
+    flags = pkg_config(prefix, "--cflags", "--libs")
     run(
         [
             *compiler,
@@ -72,7 +65,7 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
             STRANGER / source,
             "-o",
             program,
-            *found,
+            *flags,
             f"-Wl,-rpath,{libdir}",
         ]
     )
@@ -123,11 +116,11 @@ def test_a_project_takes_the_library_in_from_its_sources(tmp_path: Path) -> None
     assert run([tmp_path / "built/figure3"], tmp_path).startswith("fileName.dat was not placed: ")
 
 
-def test_an_older_standard_is_told_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
+def test_an_older_standard_is_reported_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
     source = tmp_path / "old.cpp"
     source.write_text("#include <ses/ses.hpp>\nint main() { return 0; }\n")
     command = ["c++", "-std=c++14", f"-I{installed}/include", "-c", source]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = ran(command, code=None, cwd=tmp_path)
     assert done.returncode != 0
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     assert len(errors) == 1

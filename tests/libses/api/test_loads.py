@@ -1,7 +1,5 @@
 """ses_loads: what a program that chooses itself sees of the node's table, at one moment."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json
@@ -55,9 +53,9 @@ def table(tmp_path: Path) -> Iterator[FakeTable]:
 
 
 def started(build: Path, tmp_path: Path, program: str, directory: Path) -> subprocess.Popen[str]:
-    found = {"SES_AGENT_SOCKET": str(tmp_path / "agent.sock"), "SES_LIBRARY": str(build / "libses.so.0")}
+    settings = {"SES_AGENT_SOCKET": str(tmp_path / "agent.sock"), "SES_LIBRARY": str(build / "libses.so.0")}
     command = [sys.executable, "-c", program, directory]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **found})
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **settings})
 
 
 def loads(build: Path, tmp_path: Path, directory: Path) -> Any:

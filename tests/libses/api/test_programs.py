@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from fake_table import table_of
+from ran import ran
 from stranger_programs import answers, run
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ def test_the_checkpoint_of_the_page_places_the_part_of_each_thread(
 def test_the_checkpoint_of_the_page_says_why_nothing_was_placed(installed: Path, tmp_path: Path) -> None:
     program = compiled(block_with("int main()"), installed, tmp_path)
     command: list[str | Path] = [program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    done = ran(command, cwd=tmp_path)
     assert len(done.stderr.splitlines()) == 4
     assert "part-3: the directory lies on no storage system that the site describes\n" in done.stderr
-    again = subprocess.run(command, cwd="/proc", capture_output=True, text=True, timeout=60, check=True)
+    again = ran(command, cwd="/proc")
     assert "part-3: No such file or directory\n" in again.stderr
 
 

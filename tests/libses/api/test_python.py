@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from ran import ran
 from ses import api
 from ses.api import Kind, LibraryError, LustreManager, Status, StoragePolicy
 from ses.api import library as binding
@@ -283,8 +283,7 @@ def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:
     )
     source.write_text(f"#include <ses/stream.h>\n{declared}\n{sizes}")
     command = ["gcc", "-std=c11", "-fsyntax-only", "-I", str(HEADER.parents[1]), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
-    assert done.returncode == 0, done.stderr
+    ran(command, env=os.environ)
     exported = (HEADER.parents[2] / "api" / "exports.map").read_text()
     assert set(re.findall(r"\b(ses_\w+)\(", binding.DECLARATIONS)) == set(
         re.findall(r"^    (ses_\w+);", exported, re.M)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from patience import wait_for_answer
 from ports import free_port
+from ran import ran
 from ses.demo.processes import answers
 
 ROOT = Path(__file__).parents[3]
@@ -35,9 +36,7 @@ def service(tmp_path: Path) -> Iterator[str]:
 
 
 def example(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, EXAMPLE, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    return ran([sys.executable, EXAMPLE, *arguments], code=None)
 
 
 def test_the_requirements_are_stored_and_apply_to_the_application(service: str) -> None:
