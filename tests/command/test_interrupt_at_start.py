@@ -1,4 +1,7 @@
-"""Ctrl-C while a program is still being loaded ends it at once: shells say 130, and nothing is printed."""
+"""Ctrl-C while a program is still being loaded ends it at once: shells say 130, and nothing is printed.
+
+What a caller made of SIGCHLD hides no end of a child.
+"""
 
 import os
 import signal
@@ -54,6 +57,14 @@ def test_a_command_that_may_have_something_to_undo_ends_with_130_and_no_word(mod
     works = f"def works():\n    try:\n        {INTERRUPT}\n    finally:\n        print('undone')\n"
     done = run(f"from {module} import main\n{works}main.command('works')(works)\nmain(['works'])")
     assert (done.returncode, done.stdout, done.stderr) == (130, "undone\n", "\n")
+
+
+@each_program
+def test_the_end_of_a_child_is_seen_where_the_caller_ignores_children(module: str) -> None:
+    begins = "import signal, subprocess\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+    works = "def works(*_, **__):\n    raise SystemExit(subprocess.run(['sh', '-c', 'exit 7']).returncode)\n"
+    done = run(f"{begins}from {module} import main\n{works}main.make_context = works\nmain()")
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 @each_program

@@ -123,6 +123,7 @@ class _Group(LoadedWhenCalled):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run as the whole of a process."""
         ctrl_c_at_start.ends_the_process()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would hear how a child ended
         try:
             return self.main(*args, **options)
         finally:

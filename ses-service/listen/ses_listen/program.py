@@ -24,6 +24,7 @@ class Program(click.Group):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run as the whole of a process."""
         ctrl_c.ends_the_process()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would hear how a child ended
         try:
             return self.main(*args, **options)
         finally:
