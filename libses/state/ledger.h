@@ -16,10 +16,8 @@
 #include "bounds.h"
 #include "streams.h"
 
-#include <deque>
 #include <functional>
 #include <queue>
-#include <span>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -83,27 +81,6 @@ struct Files {
 struct LedgerError : std::runtime_error {
   enum Kind { other, unknown, ended, not_yours } kind;
   LedgerError(Kind kind, const std::string &what) : std::runtime_error(what), kind(kind) {}
-};
-
-/* Rows on which streams are counted, and those that were counted of late; see streams.h. */
-class Counter {
-public:
-  Counter();
-  void bind(std::span<const std::uint32_t> device, std::span<const std::uint32_t> room,
-            const std::vector<std::string> &elements, const ses_streams_counts &counts);
-  void begin(Id id, std::span<const std::uint32_t> elements, double began, const Number &bytes);
-  void end(Id id, std::span<const std::uint32_t> elements, double began, const Number &bytes,
-           double now);
-  void count(std::span<const std::uint32_t> elements, double number, double bytes);
-  void promise(std::span<const std::uint32_t> elements, double rate, double hard, int number);
-  void placed(std::span<const std::uint32_t> elements, double at);
-  void observe(double horizon, const double *sampled_at, double window, double *averaged);
-  std::vector<std::uint32_t> take_changed();
-  std::size_t rows() const { return _rows; }
-
-private:
-  std::unique_ptr<ses_streams, void (*)(ses_streams *)> _streams;
-  std::size_t _rows = 0;
 };
 
 /* Ids of placements that changed, for one who stores them. */
