@@ -114,7 +114,6 @@ struct TakenFiles {
 };
 
 struct Limits {
-  double open_lease;       /* seconds, of a file whose node does not announce */
   std::size_t max_records; /* of placements that ended */
   std::size_t max_untaken; /* more of them, while a follower has not taken them */
 };
@@ -134,7 +133,6 @@ public:
   PlacementPtr find(Id id) const;
   PlacementPtr get(Id id) const; /* throws LedgerError */
   void restore(const PlacementPtr &placement);
-  PlacementPtr open(const Report &report, double now, const Text &node, bool announced);
   /* Another record of a place; whether it had ended. */
   bool change(const PlacementPtr &place);
   PlacementPtr end(const Ended &ended, double now);
@@ -147,8 +145,7 @@ public:
   /* What a node reports: `explain` gives what the files of a decision share, nothing where it is
    * not known. */
   using Explain = std::function<WhyPtr(std::int64_t decision, const std::string &user)>;
-  TakenFiles take(const Files &files, const std::string &node, double now, bool announced,
-                  const Explain &explain);
+  TakenFiles take(const Files &files, const std::string &node, double now, const Explain &explain);
 
   std::size_t size() const { return _open_count; }
   std::vector<Id> open_on(const std::string &node) const; /* in their order */
@@ -157,7 +154,7 @@ public:
     return _open_on;
   }
   bool is_ended_by_node(Id id) const;
-  std::vector<PlacementPtr> records(const Text &user, bool ended) const;
+  std::vector<PlacementPtr> records(const Text &user) const;
   std::vector<Id> ids() const;
   std::shared_ptr<Changes> follow();
   std::vector<std::pair<Id, PlacementPtr>> take_changes(Changes &changes, std::size_t limit) const;
@@ -193,7 +190,8 @@ private:
   void sized(const PlacementPtr &placement, double bytes, bool known);
   void over(const PlacementPtr &placement);
   PlacementPtr complete(Entry &entry, const Ended &ended);
-  void take_opened(const Report &report, const std::string &node, double now, bool announced,
+  PlacementPtr open(const Report &report, double now, const std::string &node);
+  void take_opened(const Report &report, const std::string &node, double now,
                    const Explain &explain, std::unordered_map<std::string, SubjectPtr> &subjects,
                    TakenFiles &taken);
   PlacementPtr restored(const Report &report, const Origin &origin, SubjectPtr subject, double now,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
+from collections.abc import Iterable
 from typing import Any
+
+from ses_state._state import Files, decode
 
 AGENT = "a" * 16
 PLACED_AT = 1.0
@@ -25,6 +29,13 @@ def opened(
         "restore": {"element": element, "placed_at": placed_at, "decided_by": "program"},
         **more,
     }
+
+
+def files(opened: Iterable[Any] = (), ended: Iterable[Any] = ()) -> Files:
+    """Return files of an announcement as they are read."""
+    read = decode(json.dumps({"opened": list(opened), "ended": list(ended)}).encode())
+    assert read is not None
+    return read[0]
 
 
 def new_ids(count: int) -> list[str]:

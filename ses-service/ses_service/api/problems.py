@@ -22,7 +22,7 @@ from ses_service.knowledge.errors import (
     StaleReadingError,
     UnknownChangeError,
 )
-from ses_service.ledger.reports import NotYoursError, PlacementEndedError, UnknownPlacementError
+from ses_service.ledger.errors import NotYoursError, PlacementEndedError, UnknownPlacementError
 from ses_service.ledger.places import TooManyPlacesError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError

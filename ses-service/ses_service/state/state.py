@@ -275,11 +275,6 @@ class ServiceState:
             self._follow()
             return updates(self._needs_now(), self._tables, node, users, asked, now)
 
-    def lease_of(self, placement: Placement) -> float | None:
-        """Return until when a placement counts without another announcement, ``None`` when it has ended."""
-        with self._lock:
-            return self._ledger.lease_of(placement)
-
     def placement(self, placement_id: str) -> Placement:
         """Return a placement.  Raises UnknownPlacementError."""
         with self._lock:

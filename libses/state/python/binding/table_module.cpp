@@ -1,5 +1,5 @@
 /* The table of the decision core for Python. */
-#include "table_module.h"
+#include "modules.h"
 
 #include "table.h"
 
@@ -8,8 +8,6 @@
 #include <pybind11/stl.h>
 
 namespace ses::state {
-
-namespace py = pybind11;
 
 namespace {
 
