@@ -52,7 +52,6 @@ from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
 from ses_service.state.place_access import PlaceAccess, entered
 from ses_service.state.required import required_kinds, write_rates
-from ses_service.state.updates import updates
 from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
@@ -273,7 +272,14 @@ class ServiceState:
                 return [], []
             now = self._now()
             self._follow()
-            return updates(self._needs_now(), self._tables, node, users, asked, now)
+            needs = self._needs_now()
+            needed = {user: needs.of(user, now) for user in users}
+            of_site = needs.of_site(now)
+            in_use = {need.tobytes(): need for of_user in needed.values() for need in of_user.needs}
+            in_use.setdefault(of_site.tobytes(), of_site)
+            texts = [self._tables.update_for(node, table, list(in_use.values()), now) for table in asked]
+        changed = [of_user.body for user, of_user in needed.items() if of_user.generation != users[user]]
+        return changed, [text for text in texts if text is not None]
 
     def placement(self, placement_id: str) -> Placement:
         """Return a placement.  Raises UnknownPlacementError."""
