@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
+from ses.demo.processes import free_port
 from ses_benchmarks.agent_costs import costs_of
 from ses_benchmarks.agent_crowd import Agent, Crowd
 from ses_benchmarks.announcements import ELEMENTS, SYSTEM
 from ses_benchmarks.arguments import arguments
-from ses_benchmarks.processes import Usage, free_port, processor_seconds
+from ses_benchmarks.processes import Usage, processor_seconds
 from ses_benchmarks.site_description import Facts, describe
 from ses_service.ledger.pace import Use
 from ses_simulate.agents import Costs, Loss, Return, come_back

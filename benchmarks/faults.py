@@ -27,14 +27,13 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from ses.demo.processes import answers, free_port
 from ses_benchmarks.arguments import arguments
-from ses_benchmarks.processes import free_port
 from ses_benchmarks.whole_site import (
     BIN,
     BUILD,
     PATIENCE,
     Part,
-    answers,
     describe,
     in_memory,
     mount_union,
@@ -94,7 +93,7 @@ class Site:
             undo, "monitor", work, BIN / "smed-monitor", "serve", "--config", settings,
             f"--listen={monitor}", f"--state-dir={work / 'monitor'}",
         )  # fmt: skip
-        wait_until(lambda: answers(f"{self.url}/readyz"), "the service is ready")
+        wait_until(answers(f"{self.url}/readyz"), "the service is ready")
         self.socket = work / "agent.sock"
         self.agent = Part(
             undo, "agent", work, BUILD / "agent/ses-agent", "--service", self.url, "--socket", self.socket,

@@ -19,9 +19,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import faults
+from ses.demo.processes import answers, free_port
 from ses_benchmarks.arguments import arguments
-from ses_benchmarks.processes import Usage, free_port
-from ses_benchmarks.whole_site import BIN, PATIENCE, Part, answers, wait_until
+from ses_benchmarks.processes import Usage
+from ses_benchmarks.whole_site import BIN, PATIENCE, Part, wait_until
 
 POINTS = 20  # of each curve
 SELECT = b'{"subject": {"user": "nobody", "application": "soak"}}'
@@ -96,7 +97,7 @@ def main() -> None:
             undo, "portal", work, BIN / "ses-webface", "serve", f"--listen={address}",
             f"--state-dir={work / 'portal'}", f"--service-url={site.url}",
         )  # fmt: skip
-        wait_until(lambda: answers(f"http://{address}/healthz"), "the portal answers")
+        wait_until(answers(f"http://{address}/healthz"), "the portal answers")
         clients = Clients()
         undo.callback(clients.end)
         clients.begin(f"{site.url}/v1/selections", SELECT, 0.01)

@@ -37,9 +37,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from attack import ATTACKS, ON_SERVERS
 from figures import KNOWN_WITHIN, WRITERS, Created, answers, figures, slowdown
 from programs import WRITER
+from ses.demo.processes import free_port
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.probe import compile_program
-from ses_benchmarks.processes import free_port
 from ses_benchmarks.whole_site import (
     BIN,
     BUILD,

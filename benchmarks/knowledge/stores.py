@@ -22,8 +22,9 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # isort: split
+from ses.demo.processes import free_port
 from ses_benchmarks.arguments import arguments
-from ses_benchmarks.processes import Usage, free_port, server
+from ses_benchmarks.processes import Usage, server
 from ses_listen.logs import log_to_stderr
 from ses_service.feeds.site_manager import SiteManager
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError

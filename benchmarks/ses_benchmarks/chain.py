@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,10 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.processes import is_socket
+
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.processes import server
 from ses_benchmarks.site_description import Facts, describe
-from ses_benchmarks.site_service import answers, service
+from ses_benchmarks.site_service import body_of, service
 
 AGENT_READY_SECONDS = 20
 SETTLE_SECONDS = 30
@@ -53,7 +54,7 @@ class Chain:
             time.sleep(0.05)
 
     def _open_files(self) -> int:
-        body = answers(self.service_port, "/v1/elements")
+        body = body_of(self.service_port, "/v1/elements")
         if body is None:
             raise BenchmarkError("ses-service does not answer any more")
         return sum(element["open_placements"] for element in json.loads(body)["elements"])
@@ -95,12 +96,6 @@ def mounted_union(branches: list[Path], mount_point: Path) -> Iterator[None]:
             subprocess.run(["umount", "-l", mount_point], check=False, timeout=30)
 
 
-def accepts(path: Path) -> bool:
-    """True when somebody listens on the UNIX socket ``path``."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
-        return probe.connect_ex(str(path)) == 0
-
-
 @contextmanager
 def chain(agent: Path, programs: Path, scratch: Path, *options: str) -> Iterator[Chain]:
     """The site, ready to be asked; ``scratch`` is a directory on tmpfs and ``programs`` that of
@@ -119,7 +114,7 @@ def chain(agent: Path, programs: Path, scratch: Path, *options: str) -> Iterator
         command += ["--socket", agent_socket, "--state-dir", scratch / "agent"]
         command += ["--log-level", "warning", "--answer-ms", str(PATIENCE_MS), *options]
         log = scratch / "agent.log"
-        with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS) as pid:
+        with server(command, log, is_socket(agent_socket), AGENT_READY_SECONDS) as pid:
             yield Chain(union, branches[0], agent_socket, served.port, pid)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ses_benchmarks.processes import free_port, processor_seconds, server
+from ses.demo.processes import answers, free_port
+
+from ses_benchmarks.processes import processor_seconds, server
 from ses_benchmarks.selections import elements
 from ses_benchmarks.site_description import describe
-from ses_benchmarks.site_service import READY_SECONDS, answers
+from ses_benchmarks.site_service import READY_SECONDS
 from ses_benchmarks.summary import Measurement, summarise
 
 FEW = 24
@@ -34,6 +36,6 @@ def _seconds(programs: Path, scratch: Path, count: int) -> float:
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
         command += ["--trust-loopback", "--log-level", "warning"]
         command += ["--state-dir", directory / "state", "--site", site]
-        ready = lambda: answers(port, "/readyz") is not None  # noqa: E731
+        ready = answers(f"http://127.0.0.1:{port}/readyz")
         with server(command, directory / "service.log", ready, READY_SECONDS) as pid:
             return processor_seconds(pid)

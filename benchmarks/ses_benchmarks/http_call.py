@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import socket
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from ses_benchmarks.probe import BenchmarkError
@@ -44,9 +43,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def call(self, request: bytes) -> tuple[float, bytes]:

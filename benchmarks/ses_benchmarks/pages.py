@@ -17,11 +17,13 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from ses.demo.processes import answers, free_port
+
 from ses_benchmarks.probe import BenchmarkError
-from ses_benchmarks.processes import free_port, server
+from ses_benchmarks.processes import server
 from ses_benchmarks.selections import elements
 from ses_benchmarks.site_description import describe
-from ses_benchmarks.site_service import READY_SECONDS, answers, monitor, service
+from ses_benchmarks.site_service import READY_SECONDS, monitor, service
 from ses_benchmarks.summary import Measurement, summarise
 
 FEW = 24
@@ -103,9 +105,9 @@ def _portal(programs: Path, directory: Path, count: int, files: int) -> Iterator
         port = free_port()
         command: list[str | Path] = [programs / "ses-webface", "serve", f"--listen=127.0.0.1:{port}", *state]
         command += ["--service-url", f"http://127.0.0.1:{served.port}", "--log-level", "warning"]
-        ready = lambda: answers(port, "/readyz") is not None  # noqa: E731
-        with server(command, directory / "portal.log", ready, READY_SECONDS):
-            yield _Visitor(f"http://127.0.0.1:{port}")
+        url = f"http://127.0.0.1:{port}"
+        with server(command, directory / "portal.log", answers(f"{url}/readyz"), READY_SECONDS):
+            yield _Visitor(url)
 
 
 def _fill(state: Path, files: int) -> None:

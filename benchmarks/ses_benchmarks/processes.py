@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,10 +12,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.work import stop
+
 from ses_benchmarks.probe import BenchmarkError
 
 STOP_SECONDS = 20
-_kept_ports: list[socket.socket] = []
 
 
 def unwind_when_ended() -> None:
@@ -61,19 +61,6 @@ def run_to_the_end(command: Sequence[str | Path], env: Mapping[str, str]) -> Non
         raise subprocess.CalledProcessError(status, command)
 
 
-def free_port() -> int:
-    """A TCP port of the loopback interface that the kernel gives to nobody else while this process lives.
-
-    A server can listen on it: it sets SO_REUSEADDR, and the socket that keeps the port does not listen.
-    """
-    kept = socket.socket()
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.bind(("127.0.0.1", 0))
-    _kept_ports.append(kept)
-    port: int = kept.getsockname()[1]
-    return port
-
-
 @contextmanager
 def server(
     command: Sequence[str | Path], log: Path, ready: Callable[[], bool], seconds: float
@@ -96,12 +83,7 @@ def server(
             time.sleep(0.05)
         yield process.pid
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        stop(process, STOP_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

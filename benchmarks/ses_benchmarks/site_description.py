@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PREFIXES = """\
-@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix unit: <http://qudt.org/vocab/unit/> .
-@prefix : <https://w3id.org/qstorman/site/benchmark/> .
-"""
+from ses.literal import PREFIXES, literal, quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +36,30 @@ def describe(
     """One mergerfs storage system with these elements, all on one server, and classes of nodes."""
     parts = [
         PREFIXES,
-        f":{system} a qsm:MergerfsUnion ; qsm:name {_text(system)} ; qsm:mountPoint {_text(mount_point)} .",
+        "@prefix : <https://w3id.org/qstorman/site/benchmark/> .",
+        f":{system} a qsm:MergerfsUnion ; qsm:name {literal(system)} ;",
+        f"  qsm:mountPoint {literal(mount_point)} .",
         ':server a qsm:Server ; qsm:name "server" .',
     ]
     parts += [
         f"""
-:{element.name} a qsm:Branch ; qsm:name {_text(element.name)} ; qsm:target {_text(element.target)} ;
+:{element.name} a qsm:Branch ; qsm:name {literal(element.name)} ; qsm:target {literal(element.target)} ;
   qsm:elementOf :{system} ; qsm:servedBy :server ;
-  qsm:capacity {_quantity(element.capacity, "BYTE")} ;
-  qsm:nominalReadRate {_quantity(element.read_rate, "BYTE-PER-SEC")} ;
-  qsm:nominalWriteRate {_quantity(element.write_rate, "BYTE-PER-SEC")} ."""
+  qsm:capacity {quantity(element.capacity, "BYTE")} ;
+  qsm:nominalReadRate {quantity(element.read_rate, "BYTE-PER-SEC")} ;
+  qsm:nominalWriteRate {quantity(element.write_rate, "BYTE-PER-SEC")} ."""
         for element in elements
     ]
     parts += [
         f"""
-:{node_class.uplink} a qsm:NetworkLink ; qsm:name {_text(node_class.uplink)} ;
-  qsm:linkRate {_quantity(node_class.uplink_rate, "BYTE-PER-SEC")} ."""
+:{node_class.uplink} a qsm:NetworkLink ; qsm:name {literal(node_class.uplink)} ;
+  qsm:linkRate {quantity(node_class.uplink_rate, "BYTE-PER-SEC")} ."""
         for node_class in {node_class.uplink: node_class for node_class in classes}.values()
     ]
     parts += [
         f"""
-:{node_class.name} a qsm:NodeClass ; qsm:name {_text(node_class.name)} ; qsm:nodes {_text(node_class.nodes)} ;
-  qsm:linkRate {_quantity(node_class.link_rate, "BYTE-PER-SEC")} ; qsm:uplink :{node_class.uplink} ."""
+:{node_class.name} a qsm:NodeClass ; qsm:name {literal(node_class.name)} ; qsm:uplink :{node_class.uplink} ;
+  qsm:nodes {literal(node_class.nodes)} ; qsm:linkRate {quantity(node_class.link_rate, "BYTE-PER-SEC")} ."""
         for node_class in classes
     ]
     return "\n".join(parts) + "\n"
-
-
-def _text(value: str) -> str:
-    """The value as a Turtle string: JSON escapes what Turtle does, the same way."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _quantity(value: float, unit: str) -> str:
-    return f"[ a qudt:QuantityValue ; qudt:numericValue {value:.6e} ; qudt:hasUnit unit:{unit} ]"

@@ -15,15 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.processes import answers, free_port
+
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
-from ses_benchmarks.processes import free_port, server
+from ses_benchmarks.processes import server
 
 SITE_GRAPH = "https://w3id.org/qstorman/graph/site"
 READY_SECONDS = 90
 
 
-def answers(port: int, path: str) -> bytes | None:
+def body_of(port: int, path: str) -> bytes | None:
     """The body of a 200, or None."""
     try:
         with Connection(port) as connection:
@@ -46,7 +48,7 @@ def knowledge_base(oxigraph: Path, scratch: Path, turtle: str) -> Iterator[int]:
         raise BenchmarkError(f"oxigraph cannot load the site: {done.stderr.strip()}")
     port = free_port()
     command: list[str | Path] = [oxigraph, "serve", "--location", store, "--bind", f"127.0.0.1:{port}"]
-    ready = lambda: answers(port, "/query?query=ASK%7B%7D") is not None  # noqa: E731
+    ready = answers(f"http://127.0.0.1:{port}/query?query=ASK%7B%7D")
     with server(command, scratch / "oxigraph.log", ready, READY_SECONDS):
         yield port
 
@@ -68,7 +70,7 @@ def monitor(scratch: Path, count: int) -> Iterator[int]:
     command = [sys.executable, "-m", "ses_benchmarks.monitor_standin", str(port), str(count)]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
     command = ["env", f"PYTHONPATH={path}", *command]
-    ready = lambda: answers(port, "/v1/observations") is not None  # noqa: E731
+    ready = answers(f"http://127.0.0.1:{port}/v1/observations")
     with server(command, scratch / "monitor.log", ready, READY_SECONDS):
         yield port
 
@@ -84,7 +86,7 @@ def service(
     """
 
     def ready() -> bool:
-        body = answers(port, "/v1/elements")
+        body = body_of(port, "/v1/elements")
         return body is not None and len(json.loads(body)["elements"]) == count
 
     file = scratch / "tokens"

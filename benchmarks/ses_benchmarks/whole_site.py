@@ -5,9 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from ses_benchmarks.processes import children
@@ -80,17 +79,10 @@ def describe(work: Path, union: Path, branches: Sequence[Path]) -> tuple[Path, P
 
 
 def wait_until(check: Callable[[], object], what: str) -> None:
-    """Wait until this is true; until then it may raise OSError.  Raises SystemExit when it stays untrue."""
+    """Wait until this is true.  Raises SystemExit when it stays untrue."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        with suppress(OSError):
-            if check():
-                return
+        if check():
+            return
         time.sleep(0.1)
     raise SystemExit(f"waited {PATIENCE:.0f} s in vain: {what}")
-
-
-def answers(url: str) -> bool:
-    """Whether a server answers well; raises OSError otherwise."""
-    with urllib.request.urlopen(url, timeout=10):
-        return True

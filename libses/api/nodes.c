@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,19 +53,30 @@ static int read_node(char *line, ses_node *node) {
   return 1;
 }
 
+/* The next line of what FD gives, with one read for each byte: a stream loses what it has of a line
+ * when a signal comes.  Its length; 0: there is none. */
+static size_t read_line(int fd, char line[LINE_MAX_BYTES]) {
+  size_t length = 0;
+  while (length + 1 < LINE_MAX_BYTES) {
+    ssize_t got = read(fd, line + length, 1);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0 || line[length++] == '\n')
+      break;
+  }
+  line[length] = '\0';
+  return length;
+}
+
 /* Takes over FD.  How many nodes; -1: a line is not understood. */
 static int read_nodes(int fd, ses_node *nodes, unsigned room) {
   char line[LINE_MAX_BYTES];
-  FILE *answer = fdopen(fd, "r");
   unsigned found = 0;
-  int understood = answer != NULL;
-  while (understood && fgets(line, sizeof line, answer))
+  int understood = 1;
+  while (understood && read_line(fd, line) > 0)
     if (found < room)
       understood = read_node(line, &nodes[found++]);
-  if (answer)
-    fclose(answer);
-  else
-    close(fd);
+  close(fd);
   return understood ? (int)found : -1;
 }
 

@@ -33,11 +33,15 @@ fs::path find_supervisor() {
 // end, nor its libraries, nor its terminal.
 // In RESERVE it becomes one only when ses-run asks; until then it is a copy of ses-run that waits.
 [[noreturn]] void become_supervisor(const fs::path &program, int control, bool reserve) {
+  // Of a process without standard input or output, CONTROL is one of the numbers given anew here.
+  const int apart = fcntl(control, F_DUPFD, kControl + 1);
   const int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd < kControl; ++fd) {
     dup2(null, fd);
   }
-  dup2(control, kControl);
+  if (dup2(apart, kControl) != kControl) {
+    _exit(1);
+  }
   close_range(kControl + 1, ~0U, 0);
   if (reserve && !await(kControl)) {
     _exit(0);

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from ses_listen.options import listen_option, log_level_option, tls_options
+from ses_listen.options import Number, listen_option, log_level_option, tls_options
 from ses_listen.program import Program
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
     "--interval",
     default=5.0,
     show_default=True,
-    type=click.FloatRange(0.1, 3600),
+    type=Number(0.1, 3600),
     help="Seconds between writes.",
 )
 @click.option(

@@ -200,10 +200,10 @@ class Table(_Segment):
                 found[os.makedev(major, minor)] = (system, path.split(b"\0", 1)[0].decode())
         return found
 
-    def wake(self) -> None:
-        """As programs do."""
-        if self.get32(self.ASLEEP) == 1:
-            _libc.syscall(_FUTEX, self.address + self.ASLEEP, _FUTEX_WAKE, 1)
+    def wake(self) -> bool:
+        """As programs do; return whether the agent slept."""
+        asleep = self.get32(self.ASLEEP) == 1
+        return asleep and _libc.syscall(_FUTEX, self.address + self.ASLEEP, _FUTEX_WAKE, 1) == 1
 
 
 @dataclass(frozen=True)

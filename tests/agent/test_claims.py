@@ -20,6 +20,7 @@ from program_side import CURRENT_WRITE, Requirement
 from running_agent import Agent
 
 KEPT_EPOCHS = 64  # of a table, by the agent
+TICK, IN_A_ROW = 0.005, 16  # seconds between looks of the agent, and looks that programs wake before that
 AWAKE = 0.02  # seconds for which the agent looks by itself after a claim, at least
 RESTS = 2.5  # seconds in which nothing moved in a file that may be no stream any more
 
@@ -114,6 +115,14 @@ def test_agent_awake_for_one_claim_is_woken_by_the_next(claims: Claims) -> None:
         return times == 10
 
     wait_until(was_often_woken, "the agent is awake and lets itself be woken")
+
+
+def test_who_wakes_the_agent_for_nothing_makes_it_look_once_a_tick(claims: Claims) -> None:
+    """Any program can attach the word that wakes it."""
+    began = time.monotonic()
+    woken = sum(claims.table.wake() for _ in range(200_000))
+    elapsed = time.monotonic() - began
+    assert 0 < woken <= 2 * (IN_A_ROW + elapsed / TICK)
 
 
 def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> None:

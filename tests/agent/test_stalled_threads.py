@@ -55,7 +55,7 @@ def waiting_threads(agent: Agent) -> set[Path]:
 def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
     agent: Agent, service: FakeService, jobs: tuple[Path, subprocess.Popen[bytes]]
 ) -> None:
-    assert check_threads(agent.socket) == []
+    assert not [*check_threads(agent.socket)]
     with stopped(jobs[1]):
         agent.wait_for(STALLED)
         named = {"thread": "survey"}.items()
@@ -69,7 +69,7 @@ def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
         assert f"/proc/{agent.process.pid}/task/" in found.mend
     agent.wait_for("thread survey goes on")
     wait_until(lambda: service.announcements()[-1].body["stalled"] == [], "the service hears that it goes on")
-    assert check_threads(agent.socket) == []
+    assert not [*check_threads(agent.socket)]
     assert agent.log.read_text().count(STALLED) == 1, "said once"
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.config.settings import Target
+from smed_monitor.config.settings import ElementSettings, Target, load
 from smed_monitor.config.site import described
 
+ELEMENTS = (ElementSettings(id="directories/scratch", target="directories-s1", mount_point="/scratch"),)
 PROGRAMS = Path(sys.executable).parent
 SES = str(PROGRAMS / "ses")
 
@@ -122,6 +123,23 @@ def test_nothing_is_overwritten(ses, made: Path, storage: str) -> None:
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
 
 
+def test_what_fails_half_way_can_be_tried_again(ses, storage: str, tmp_path: Path, monkeypatch) -> None:
+    directory, broken = tmp_path / "etc", tmp_path / "ses-service"
+    broken.write_text(
+        f'#!/bin/sh\n[ "$1" = tls ] && exec {PROGRAMS}/ses-service "$@"\necho no room >&2; exit 1\n'
+    )
+    broken.chmod(0o755)
+    given = ("init", str(directory), "--storage", storage, "--host", "store1", "--node", "n1")
+    with monkeypatch.context() as patched:
+        patched.setattr("ses.setup.writing._service", lambda: str(broken))
+        failed = ses(*given)
+    assert failed.exit_code == 1
+    assert "failed: no room" in failed.output
+    assert not [path for path in directory.rglob("*") if path.is_file()]
+    again = ses(*given)
+    assert again.exit_code == 0, again.output
+
+
 def test_run_again_it_describes_the_disk_that_was_added(
     ses, made: Path, union: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
@@ -130,8 +148,10 @@ def test_run_again_it_describes_the_disk_that_was_added(
     site.write_text(before := site.read_text() + "# Ours.\n")
     (added := tmp_path / "b0").mkdir()
     os.setxattr(mount / ".mergerfs", "user.mergerfs.branches", f"+<{added}".encode())
-    said = ses.json("init", str(made), "--storage", str(mount))
-    assert [file["path"] for file in said["files"]] == [str(site)]
+    planned = ses.json("init", str(made), "--storage", str(mount), "--dry-run")
+    assert [file["path"] for file in planned["files"]] == [str(site)]
+    said = ses("init", str(made), "--storage", str(mount), COLUMNS="200")
+    assert "systemctl restart smed-monitor ses-service" in said.output, "neither reads it while it runs"
     assert site.read_text().startswith(before)
     elements = described(site, [Target(name="union", collector="mergerfs", paths=(str(mount),))], COLLECTORS)
     assert {element.id: element.mount_point for element in elements} == {
@@ -165,6 +185,20 @@ def test_exporters_become_targets_that_the_description_names(ses, storage: str, 
     assert 'qsm:observedAt "union-*"' in (directory / "qstorman/site.ttl").read_text()
 
 
+def test_each_exporter_is_a_target_the_monitor_takes(ses, tmp_path: Path) -> None:
+    """Two of one host, one that is given twice, and one by its address."""
+    directory, scratch = tmp_path / "etc", tmp_path / "scratch"
+    scratch.mkdir()
+    urls = ("http://s1:9100/metrics", "http://s1:9101/metrics", "https://[fd00::1]:9100/metrics")
+    exporters = [part for url in (*urls, urls[0]) for part in ("--exporter", url)]
+    said = ses("init", str(directory), "--directories", str(scratch), "--host", "store1", *exporters)
+    assert said.exit_code == 0, said.output
+    loaded = load(directory / "qstorman/smed.toml", collectors=COLLECTORS, described=lambda _: ELEMENTS)
+    assert [(target.name, target.url) for target in loaded.targets] == list(
+        zip(("directories-s1", "directories-s1-2", "directories-fd00-1"), urls, strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "code", "told"),
     [
@@ -173,6 +207,8 @@ def test_exporters_become_targets_that_the_description_names(ses, storage: str, 
         (("--storage", "UNION", "--storage", "UNION"), 2, "Two storage systems are called union"),
         (("--storage", "UNION", "--host", "a b"), 2, "'a b' is no name of a machine"),
         (("--storage", "UNION", "--node", "../n1"), 2, "'../n1' is no name of a machine"),
+        (("--storage", "UNION", "--node", "admin"), 2, "where the administrator's does"),
+        (("--storage", "UNION", "--exporter", "n1:9100/metrics"), 2, "such as http://n1:9100/metrics"),
         (("--storage", "UNION", "--kb-url", 'http://kb" --x'), 2, "cannot stand in a line of options"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,6 +47,16 @@ def test_a_fault_is_shown_with_file_line_and_node(ses, good, bad):
     assert f"{good}: nothing wrong" in result.output
     assert f"{bad}:6: b1: " in result.output
     assert "absolute path" in result.output
+
+
+def test_of_a_value_that_cannot_be_the_findings_are_all_that_is_said(bad: Path) -> None:
+    """By itself, as people run it: pytest takes away what programs log."""
+    until = 'qsm:stateUntil "2026-12-31T24:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    bad.write_text(GOOD.replace("    qsm:servedBy", f"    {until} ;\n    qsm:servedBy"))
+    ses = Path(sys.executable).with_name("ses")
+    done = subprocess.run([ses, "kb", "validate", bad], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"{bad}:6: b1: qsm:stateUntil is one time" in done.stdout
 
 
 def test_json_has_every_finding(ses, bad):

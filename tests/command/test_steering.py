@@ -30,7 +30,7 @@ from ses.union.branches import look
 from ses.union.creations import Creations
 from ses.union.streams import Streams, _files_in_calls
 from ses_client.unions import hold_back, parse_branches, read_union
-from smed_monitor.collectors.mergerfs import BranchesSource
+from smed_monitor.collectors.mergerfs import Mergerfs
 from smed_monitor.config.settings import Target
 
 WATCH = "import ses.cli, ses.union.apply as it; it._BLIND_SECONDS = {}; ses.cli.main()"
@@ -331,7 +331,7 @@ def test_what_is_not_the_unions_is_told_from_several_samples() -> None:
 def test_monitor_and_discovery_take_it_for_what_the_administrator_set(steered: Steered) -> None:
     steered.set_option("branches", hold_back(steered.listed, {str(steered.branches[0])}))
     assert steered.held() == {"b1"}
-    source = BranchesSource(Target(name="here", collector="mergerfs", paths=(str(steered.mount),)))
+    source = Mergerfs().open(Target(name="here", collector="mergerfs", paths=(str(steered.mount),)))
     seen = json.loads(source.read().body)
     assert {facts["mode"] for facts in seen.values()} == {"RW"}
     assert {branch.state for branch in look(steered.mount).branches} == {"Active"}

@@ -111,6 +111,17 @@ def test_a_file_that_says_it_is_empty_and_is_not_is_copied(tmp_path: Path, copy:
     assert report["bytes"] == (tmp_path / "to").stat().st_size
 
 
+def test_where_few_threads_may_be_started_those_copy_all(built: Path, tmp_path: Path) -> None:
+    """As with stacks of 1 GB, which threads have too, and a limit of memory."""
+    (tmp_path / "from").mkdir()
+    for number in range(50):
+        (tmp_path / f"from/{number}").write_text(f"{number}")
+    limits = ["prlimit", "--as=4000000000", "--stack=1000000000"]
+    command = [*limits, built / "ses-copy", "--jobs", "8", tmp_path / "from", tmp_path / "to"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("50 files")
+
+
 @pytest.mark.parametrize(("change", "said"), [(MIB, "changed while"), (-MIB, "became shorter")])
 def test_a_source_that_changes_meanwhile_gives_no_copy(
     change: int, said: str, built: Path, tmp_path: Path

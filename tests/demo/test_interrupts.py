@@ -19,12 +19,18 @@ def test_a_signal_is_noticed_at_the_next_check(number):
 
 
 def test_while_undoing_signals_change_nothing():
-    with Interrupts() as interrupts:
-        interrupts.hold()
+    undone = []
+
+    def undo_all(interrupts):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         interrupts.check()
         interrupts.pause(0.01)
+        undone.append(True)
+
+    with Interrupts() as interrupts, interrupts.undoing(undone.append) as undo:
+        undo.callback(undo_all, interrupts)
+    assert undone == ["stopping and removing everything", True]
 
 
 def test_a_pause_ends_by_a_signal():

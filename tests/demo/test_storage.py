@@ -69,14 +69,12 @@ def stopped_at(work, interrupts, stage, number):
             os.kill(os.getpid(), number)
         interrupts.check()
 
-    with ExitStack() as undo:
-        undo.callback(os.kill, os.getpid(), number)  # somebody is impatient
-        try:
+    try:
+        with interrupts.undoing(lambda _: None) as undo:
+            undo.callback(os.kill, os.getpid(), number)  # somebody is impatient
             set_up(work, undo, progress, PLANS)
-        except StoppedError:
-            return seen
-        finally:
-            interrupts.hold()
+    except StoppedError:
+        return seen
     return []
 
 

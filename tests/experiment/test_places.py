@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_load_and_work_of_the_fullest_directory_are_compared_with_the_mean_ones(
     other = Batch(Run("weights", 1), one.jobs, 0.0, "")
     assert compared(plan, [other, one], "weights") == [(found, found)]
     assert compared(plan, [one], "weights") == []
-    assert Batch.of_json(json.loads(json.dumps(one.as_json()))) == one
+    assert Batch.of_json(json.loads(json.dumps(asdict(one)))) == one
 
 
 def test_a_batch_is_the_same_for_all_arms_and_mostly_of_small_jobs():

@@ -46,12 +46,30 @@ BAD = {
         HEAD + "".join(f"_:n{n} :p _:n{(n + 1) % 5000} .\n" for n in range(5000))
     ),
     "blank nodes shared": lambda _: HEAD + "".join(f":x :p _:n{n} . :y :p _:n{n} .\n" for n in range(3000)),
+    "nodes without a name in each other": lambda site: (
+        site + "_:a qsm:foo _:b . _:b qsm:foo _:a . _:c qsm:foo _:c ."
+    ),
     "a weight of nothing": lambda site: site + ODRL + SET.replace("qsm:weight 1.0e0", "qsm:weight 0.0e0"),
     "a unit of another kind": lambda site: site + ODRL + SET.replace("unit:GigaBYTE", "unit:SEC"),
+    "two sets of one user": lambda site: (
+        site + ODRL + SET + SET.replace("user/eve", "eve").replace("5.0", "7.0")
+    ),
     "another level": lambda site: site + ODRL + SET.replace('qsm:level "user"', 'qsm:level "tribe"'),
 }
 ODRL = "@prefix odrl: <http://www.w3.org/ns/odrl/2/> .\n"
-GOOD = {"a site": lambda site: site, "with requirements": lambda site: site + ODRL + SET}
+PAIR = """
+<https://w3id.org/qstorman/requirements/user/eve> a qsm:RequirementSet ;
+    qsm:level "user" ; qsm:subject "eve" ; qsm:requires :read, :write .
+:read a qsm:Requirement ; odrl:leftOperand qsm:CurrentReadRate ; rdfs:seeAlso :write ;
+    odrl:operator odrl:gteq ; odrl:rightOperand 5.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC .
+:write a qsm:Requirement ; odrl:leftOperand qsm:CurrentWriteRate ; rdfs:seeAlso :read ;
+    odrl:operator odrl:gteq ; odrl:rightOperand 5.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC .
+"""
+GOOD = {
+    "a site": lambda site: site,
+    "with requirements": lambda site: site + ODRL + SET,
+    "with requirements of each other": lambda site: site + ODRL + PAIR,
+}
 
 
 @pytest.fixture

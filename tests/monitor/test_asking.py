@@ -123,6 +123,16 @@ def test_an_answer_longer_than_allowed_is_not_taken_in(exporter: Any) -> None:
         asked.read()
 
 
+def test_who_wants_to_speak_another_protocol_ends_no_asking(exporter: Any, connected: HttpSource) -> None:
+    answer = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    exporter.answer = lambda connection: connection.sendall(answer)
+    descriptor = connected.ask()
+    assert descriptor is not None
+    assert waited(connected, descriptor)[-1] is Arrival.NEVER
+    with pytest.raises(ReplyError, match="HTTP status 101 instead of 200"):
+        connected.read()
+
+
 def test_a_head_without_end_is_not_looked_through_again_and_again(
     exporter: Any, connected: HttpSource
 ) -> None:

@@ -99,3 +99,10 @@ def test_a_wrong_listen_address_is_refused_before_anything_starts(listen: str, t
     result = CliRunner().invoke(main, ["serve", "--config", str(tmp_path / "none"), "--listen", listen])
     assert result.exit_code == 2
     assert "is not HOST:PORT" in result.stderr
+
+
+def test_an_interval_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    options = ["--root", str(tmp_path), "--output", str(tmp_path / "ses.prom"), "--interval", "nan"]
+    result = CliRunner().invoke(main, ["textfile", *options])
+    assert result.exit_code == 2
+    assert "'nan' is no number" in result.stderr

@@ -109,6 +109,10 @@ def test_an_nfs_mount_has_the_load_of_its_server_once(tmp_path: Path) -> None:
             "28 25 0:23 / /mnt/scratch rw - nfs4 10.0.2.2:/scratch rw\n"
         )
         found = seen(source(home, root=tmp_path / "root").read().body, home)
+        with (proc / "mountinfo").open("a") as mounts:
+            mounts.write("30 25 0:29 / /mnt/old rw - nfs4 10.0.2.2:/old rw\n")
+        of_both = seen(source(home, root=tmp_path / "root").read().body, home)
     assert (found.device, found.read_bytes, found.written_bytes) == ("nfs 10.0.2.2", 0, 20 << 20)
+    assert of_both.device == "nfs 10.0.2.2 (0:23, 0:29)", "when one is unmounted, the sum cannot be compared"
     assert (found.operations, found.busy_seconds, found.request_seconds) == (21, 0.315, 17.748)
     assert (found.size_bytes, found.note) == (8 << 20, "")

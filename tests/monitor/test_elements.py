@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from smed_monitor.collectors.lustre_whamcloud import LustreWhamcloud
+from smed_monitor.collectors.lustre_series import LustreExporter
+from smed_monitor.collectors.lustre_whamcloud import WHAMCLOUD
 from smed_monitor.config.settings import Rule
 from smed_monitor.core.capability import Best, Streak, best_after, streak_after
 from smed_monitor.core.model import Moment, Outcome, Reading, Record
@@ -66,7 +67,7 @@ def test_a_rule_names_elements_after_what_a_target_shows() -> None:
 
 
 def test_a_page_shows_the_names_rules_are_matched_with() -> None:
-    collector = LustreWhamcloud()
+    collector = LustreExporter(WHAMCLOUD)
     page = b'lustre_capacity_kilobytes{component="ost",target="fs-OST0007"} 1\n'
     assert list(collector.found(collector.parse(page))) == ["fs-OST0007"]
 

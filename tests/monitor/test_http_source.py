@@ -141,6 +141,7 @@ def test_after_a_cut_the_next_question_starts_afresh(exporter: Any, answer_whole
         ("404 Not Found", ""),
         ("302 Found", "Location: http://127.0.0.1:1/\r\n"),
         ("204 None", ""),
+        ("101 Switching Protocols", "Connection: Upgrade\r\nUpgrade: h2c\r\n"),
     ],
 )
 def test_another_status_than_200_is_an_error_and_redirects_are_not_followed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from smed_monitor.collectors import exposition
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.layout import Layout, Pages
-from smed_monitor.collectors.lustre_hpe import LustreHpe
+from smed_monitor.collectors.lustre_hpe import HPE
+from smed_monitor.collectors.lustre_series import LustreExporter
 from smed_monitor.collectors.node_exporter import IN_FLIGHT, READ, SIZE, NodeExporter, NodeSample, _form
 from smed_monitor.core.errors import ContentError
 
@@ -32,9 +34,10 @@ def said(parse: Callable[[bytes], Any], body: bytes) -> Any:
 
 def both(collector: Collector[Any], *pages: bytes) -> list[Any]:
     """What is said of ``pages`` one after the other, which is what is said of each alone."""
+    unused = [deepcopy(collector) for _ in pages]
     one_by_one = collector.parser()
     found = [said(one_by_one, page) for page in pages]
-    assert found == [said(type(collector)().parse, page) for page in pages]
+    assert found == [said(each.parse, page) for each, page in zip(unused, pages, strict=True)]
     return found
 
 
@@ -97,7 +100,7 @@ def test_series_that_mean_the_same_are_added_up() -> None:
         b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} %%d\n' % job
         for job in b"abc"
     )
-    found = both(LustreHpe(), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
+    found = both(LustreExporter(HPE), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
     assert [sample["fs-OST0000"]["read_bytes"] for sample in found] == [6, 60, 7]
 
 
@@ -107,7 +110,7 @@ def test_no_series_is_lost_when_more_are_shown_than_can_be_remembered(
     monkeypatch.setattr(exposition, "MAX_REMEMBERED", 3)
     line = b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} 1\n'
     pages = [b"".join(line % job for job in jobs) for jobs in (b"ab", b"abcdefg", b"gfedcbah")]
-    found = both(LustreHpe(), *pages)
+    found = both(LustreExporter(HPE), *pages)
     assert [sample["fs-OST0000"]["read_bytes"] for sample in found] == [2, 7, 8]
 
 

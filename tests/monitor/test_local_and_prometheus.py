@@ -14,9 +14,11 @@ from smed_monitor.collectors.local import counters_of, disk, in_time
 from smed_monitor.collectors.mergerfs import Mergerfs
 from smed_monitor.collectors.prometheus import QUERIES, Prometheus
 from smed_monitor.collectors.statvfs import Statvfs
-from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Settings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
 from smed_monitor.core.model import now
+from smed_monitor.http.answer import observations_json
+from smed_monitor.scraping.monitor import Monitor
 
 
 def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:
@@ -175,3 +177,17 @@ def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_told() -> None:
         collector.parse(b'{"status":"error","error":"too many"}')
     with pytest.raises(ContentError, match="is not Prometheus's answer"):
         collector.parse(b"<html>")
+
+
+def test_what_prometheus_says_of_itself_is_told_as_far_as_an_answer_can(monkeypatch) -> None:
+    """Half a pair of surrogates, and more than anybody reads, of one target among others."""
+    body = b'{"status": "error", "error": "half \\ud83d%b"}' % (b"x" * 100_000)
+    monkeypatch.setattr(HttpSource, "read", lambda _source, _deadline: Reply(body, now()))
+    target = {"name": "p", "collector": "prometheus", "url": "http://h"}
+    element = {"id": "fs/o", "target": "p", "ost": "fs-OST0000"}
+    monitor = Monitor(Settings.model_validate_json(json.dumps({"target": [target], "element": [element]})))
+    monitor.scrape_once()
+    answer = observations_json(monitor.table.snapshot(), monitor.windows)
+    (seen,) = json.loads(answer)["observations"]
+    assert "http://h refused a query: half ?xxx" in seen["detail"]
+    assert len(answer) < 2000

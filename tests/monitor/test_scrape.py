@@ -135,6 +135,25 @@ def test_an_element_that_comes_back_starts_its_current_rate_afresh() -> None:
     assert last(back).write.current == pytest.approx(1e6)
 
 
+def test_a_path_that_is_lost_takes_no_load_with_it() -> None:
+    """Of an NVMe namespace whose paths do the counting: 1 MB/s on one, and 5 TB so far on the other."""
+
+    def page(at: float, *, both: bool) -> bytes:
+        counted = {"nvme0n1": 0.0, "nvme0c0n1": 9e12 + at * 1e6} | ({"nvme0c1n1": 5e12} if both else {})
+        lines = (
+            f'node_disk_written_bytes_total{{device="{name}"}} {value}\n' for name, value in counted.items()
+        )
+        space = 'node_filesystem_avail_bytes{device="/dev/nvme0n1",mountpoint="/srv/qstorman/b1"} 1e9\n'
+        return ("".join(lines) + space).encode()
+
+    outcomes = play(*((at, page(at, both=at < 3)) for at in range(5)))
+    steady = pytest.approx(1e6)
+    rates = [outcome.records[0].write for outcome in outcomes]
+    assert [rate.current for rate in rates] == [None, steady, steady, None, steady]
+    assert rates[-1].average == steady
+    assert last(outcomes[:3]).device == "nvme0n1 (nvme0c0n1, nvme0c1n1)"
+
+
 def test_counters_of_another_device_are_not_taken_for_progress() -> None:
     moved = play(
         (0, text(0)), (1, text(5e6)), (2, text(7e12, device="loop5")), (3, text(7e12, device="loop5"))

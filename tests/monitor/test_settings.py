@@ -84,6 +84,14 @@ def test_whole_numbers_serve_as_seconds(tmp_path: Path) -> None:
             "(n1), timeout_seconds: should be less than or equal to 30",
         ),
         (TARGET + "since = 2026-01-01\n" + ELEMENT, "(n1), since: is not a setting of the monitor"),
+        (
+            TARGET.replace("http:", "https:") + 'ca_file = "/nowhere/ca.pem"\n' + ELEMENT,
+            "(n1), ca_file: /nowhere/ca.pem cannot be read: No such file or directory",
+        ),
+        (
+            TARGET + ELEMENT + '[[quota]]\nsystem = "u"\nurl = "https://n1/metrics"\nca_file = "/dev/null"\n',
+            "[[quota]] number 1 (u), ca_file: /dev/null holds no certificate (PEM)",
+        ),
         ("[[target]\n", "is not TOML"),
     ],
 )

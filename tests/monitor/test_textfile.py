@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 from smed_monitor.cli import main
 from smed_monitor.collectors.base import Reply
-from smed_monitor.collectors.textfile import Textfile
+from smed_monitor.collectors.lustre_series import LustreExporter
+from smed_monitor.collectors.textfile import TEXTFILE
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Moment
 from smed_monitor.core.rates import Windows
@@ -29,7 +30,7 @@ def test_what_is_written_is_what_is_read_back(tmp_path: Path) -> None:
     output = tmp_path / "smed.prom"
     ran = CliRunner().invoke(main, ["textfile", "--once", "--root", str(tmp_path), "--output", str(output)])
     assert ran.exit_code == 0, ran.output
-    collector = Textfile()
+    collector = LustreExporter(TEXTFILE)
     found = collector.reading(collector.parse(output.read_bytes()), OST)
     assert (found.written_bytes, found.read_bytes, found.free_bytes) == (10, 0, 7168)
     assert found.stamp == pytest.approx(output.stat().st_mtime, abs=60)
@@ -46,7 +47,7 @@ def test_a_server_without_lustre_writes_nothing_and_says_why(tmp_path: Path) -> 
 
 def test_a_file_nobody_writes_any_more_grows_old() -> None:
     target = Target(name="oss1", collector="textfile", url="http://oss1:9100/metrics")
-    scraper = Scraper(target, [OST], Textfile(), Windows(2, 60, 3))
+    scraper = Scraper(target, [OST], LustreExporter(TEXTFILE), Windows(2, 60, 3))
     page = 'smed_ost_written_timestamp_seconds{component="ost",target="fs-OST0000"} %d\n'
 
     class Script:

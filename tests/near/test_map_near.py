@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from patience import wait_until
 from ses.cli import main
 from ses.near.history import Seen, recall, remember
+from ses.near.keeping import Kept
 from ses.near.map_near import run_all
 from ses.near.run_near import Wanted
 from ses.near.tasks import HERE, Task
@@ -73,6 +75,30 @@ def test_pieces_of_files_give_what_whole_files_give(mapped, data):
     output, said = mapped("--piece", "7kB", "--per-endpoint", "2")
     assert output == here(data)
     assert int(said.partition(" tasks")[0].split()[-1]) > 20
+
+
+def test_output_that_cannot_be_kept_is_forgotten_and_says_where(tmp_path):
+    """A disk of this machine is full: which one is said, and the task can be done again."""
+    kept, limits = Kept(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"kept on this machine, in {tmp_path}: File too large"):
+            [kept.write(line) for line in [b"line\n"] * 20_000]
+        kept.drop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_tasks_at_once_are_not_limited_by_the_open_files_of_a_shell(data, tmp_path):
+    """Each has three pipes: nodes of many processors have more of them than a login shell may have open."""
+    few = 'ulimit -S -n 64; exec "$@"'
+    options = [*NODES, *RATES, "--rsh", "env", "--no-sample", "--per-endpoint", "12", "--piece", "4kB"]
+    argv = ["sh", "-c", few, "sh", SES, "map-near", *options, f"{data}/e*/*.txt", "--", "grep", "77", "{}"]
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "SES_SERVICE_URL": "http://127.0.0.1:1"}
+    done = subprocess.run(argv, env=env, capture_output=True, check=True)
+    assert done.stdout == here(data)
+    assert b"failed" not in done.stderr
 
 
 def test_a_lost_node_loses_and_repeats_nothing(mapped, data, tmp_path):

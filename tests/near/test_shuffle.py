@@ -222,3 +222,33 @@ def test_a_node_gives_a_stranger_nothing(serving, tmp_path):
     with socket.create_connection(("127.0.0.1", port), 20) as plain, suppress(ConnectionResetError):
         plain.sendall(struct.pack("!I", 2) + b"{}")
         assert b"a\n" not in plain.recv(100)
+
+
+def test_all_nodes_may_ask_at_once_for_ranges_of_many_files(tmp_path, monkeypatch):
+    """Each range of each file is a pipe and a file, and more are open than a login shell may have."""
+    tasks, nodes = 60, 4
+    certificate, key = _certificate()
+    config = {"certificate": certificate, "key": key, "token": "right"}
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    serve = "import sys; from ses.near.shuffle.exchange import serve; serve('n')"
+    argv = ["sh", "-c", 'ulimit -S -n 256; exec "$@"', "sh", sys.executable, "-c", serve]
+    ours = exchange.secured(config, False, tmp_path)
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as serving:
+        serving.stdin.write(json.dumps(config).encode() + b"\n")
+        serving.stdin.flush()
+        facts = json.loads(serving.stdout.readline())
+        for task in range(tasks):
+            Path(facts["folder"], str(task)).write_bytes(b"b" * 200_000 + b"\n")
+        ask = {"tasks": [*range(tasks)], "field": 0, "lower": "", "upper": None, "token": "right"}
+        source = {"node": "n", "addresses": ["127.0.0.1"], "port": facts["port"]}
+        requests = [json.dumps({**ask, "part": part}).encode() for part in range(nodes)]
+        peers = [exchange.reached(source, ours, request) for request in requests]
+        counts = []
+        for peer in peers:  # the others are open, and wait to be read
+            with peer:
+                data = b""
+                while part := exchange.frame_from(peer):
+                    data += part
+                counts.append(data.count(b"\n"))
+        serving.stdin.close()
+    assert counts == [tasks] * nodes

@@ -112,6 +112,18 @@ def test_moments_are_read_in_any_zone_and_written_in_utc(text: str, seconds: flo
     assert str(written(seconds)).endswith("Z")
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("9999-12-31T23:59:59-05:00", "9999-12-31T23:59:59Z"),
+        ("9999-12-31T23:59:59.999999+00:00", "9999-12-31T23:59:59Z"),
+        ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_a_moment_before_or_after_all_years_is_the_nearest_that_can_be_written(text: str, kept: str) -> None:
+    assert written(moment(text)) == kept
+
+
 @pytest.mark.parametrize("text", ["tomorrow", "2026-12-01", "2026-12-01T00:00:00", "2026-13-01T00:00:00Z"])
 def test_a_moment_without_zone_or_sense_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no time with a time zone"):
@@ -179,6 +191,21 @@ def test_a_set_with_profile_and_times_is_stored_and_applies_in_its_time(client: 
     removed = client.put("/v1/requirements/user/alice", json={"requirements": []}, **ADMIN)
     assert removed.get_json()["profile"] is None
     assert effective(client) == {}
+
+
+def test_what_holds_for_ever_may_be_stated_in_any_zone(client: Any) -> None:
+    ever = "9999-12-31T23:59:59-05:00"
+    stated = {"kind": "free-capacity", "minimum": 1, "unit": "TB", "valid_until": ever}
+    answer = client.put("/v1/requirements/user/alice", json={"requirements": [stated]}, **ADMIN)
+    assert answer.status_code == 200, answer.get_json()
+    drained = client.post("/v1/elements/union/b1/drain", json={"until": ever}, **ADMIN)
+    assert drained.status_code == 200, drained.get_json()
+    runtime(client.application).site_manager.refresh()
+    (first, *_) = client.get("/v1/elements?limit=1", **ADMIN).get_json()["elements"]
+    assert (first["id"], first["state_until"]) == ("union/b1", "9999-12-31T23:59:59Z")
+    assert client.post("/v1/elements/union/b1/undrain", json={}, **ADMIN).status_code == 200
+    removed = client.put("/v1/requirements/user/alice", json={"requirements": []}, **ADMIN)
+    assert removed.status_code == 200, removed.get_json()
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import random
+import signal
 import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from time import monotonic
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +18,11 @@ from typing import Any
 import pytest
 import ses.api
 from mounts import served, stopped
+from patience import wait_until
 from places_program import Ses
+from ses.place import directories
 from ses.place.chooser import Chooser
+from ses.place.directories import look_at
 from ses.place.file_set import FileSet
 
 Disks = Callable[..., list[Path]]
@@ -173,6 +178,38 @@ def test_a_file_that_is_collected_in_the_middle_of_a_choice_ends_its_claim_after
     with pytest.warns(ResourceWarning), files.open("kept", "w"):
         assert len(Ses(tmp_path / "state").claims()) == 1
     assert Ses(tmp_path / "state").claims() == []
+
+
+def test_a_child_forked_in_the_middle_of_a_look_of_a_thread_goes_on(
+    plain: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, begun, over = os.getpid(), Event(), Event()
+
+    def look(*args: Any) -> Any:
+        if os.getpid() == parent:
+            begun.set()
+            over.wait(30)
+        return look_at(*args)
+
+    monkeypatch.setattr(directories, "look_at", look)
+    (plain[0] / "a").touch()
+    files = ses.api.file_set(plain)
+    with ThreadPoolExecutor() as pool:
+        pool.submit(files.find, "a")
+        begun.wait()
+        pid = os.fork()
+        if not pid:
+            try:
+                files.find("a")
+            finally:
+                os._exit(0)
+        try:
+            wait_until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid, "the child has ended", 20)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            over.set()
 
 
 @pytest.mark.parametrize("name", ["../a", "a/../../b", "a\0b"])

@@ -17,7 +17,7 @@ import pytest
 from places_program import Ses
 from ses.place import ledger as ledgers
 from ses.place import placing
-from ses.place.placing import Request
+from ses.place.placing import NothingFitsError, Request
 from ses_client.errors import SesError
 
 NOBODY, NEIGHBOUR = 65534, 65533
@@ -102,6 +102,22 @@ def test_names_in_it_steer_no_terminal(ses: Ses, made: Path) -> None:
     answer = ses("places")
     assert "\x1b" not in answer
     assert "\\x1b[2J" in answer
+
+
+def test_one_that_is_full_takes_claims_again_when_some_have_ended(
+    made: Path, asking: Callable[..., Request], tmp_path: Path
+) -> None:
+    copy = "INSERT INTO claim SELECT NULL, text FROM claim LIMIT 10000 - (SELECT count(*) FROM claim)"
+    for _ in range(14):
+        spoil(made, copy)
+    with pytest.raises(NothingFitsError, match="as many claims as it may"):
+        placing.place(asking([str(tmp_path)]), made)
+    first = placing.release("1", made)
+    placed = placing.place(asking([str(tmp_path)]), made)
+    assert (first.id, placed.claim.id) == (1, 10_001)
+    spoil(made, "UPDATE claim SET text = json_set(text, '$.until', 1.0) WHERE id < 10000")
+    placing.place(asking([str(tmp_path)]), made)
+    assert len(placing.claims_on((), made)) == 3
 
 
 def test_one_that_others_write_for_long_is_told(

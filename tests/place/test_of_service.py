@@ -148,9 +148,12 @@ def test_without_an_agent_the_caller_renews_it_in_the_background(alone: Site) ->
 
 def test_a_block_of_python_has_a_place_of_the_service(alone: Site) -> None:
     program = (
-        "import sys, ses.api\n"
+        "import os, sys, ses.api\n"
         "with ses.api.place(on='scratch', need='write>=1MB/s',"
         " size='1MB', mkdir='r-XXXX', streams=2) as one:\n"
+        "    if not os.fork():\n"
+        "        sys.exit()  # which ends nothing of its parent's\n"
+        "    os.wait()\n"
         "    open(one.directory + '/data', 'wb').write(b'x' * 100000)\n"
         "    print(one.place_id)\n"
     )

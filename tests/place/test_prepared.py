@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -97,6 +98,23 @@ def test_both_processes_go_on_after_a_fork(two: Two, looks: list[int]) -> None:
                 os._exit(code)
         assert os.waitpid(pid, 0)[1] == 0
         assert [one.id for one in placing.claims_on((), ledger)] == [mine.claim.id]
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_child_that_leaves_the_block_it_was_forked_in_ends_nothing(two: Two, prepared: bool) -> None:
+    places, among, ledger = two
+    parent = os.getpid()
+    try:
+        with places.place() if prepared else ses.api.place(among=among, ledger=ledger) as mine:
+            pid = os.fork()
+            if not pid:
+                sys.exit()
+            assert os.waitpid(pid, 0)[1] == 0
+            assert [one.id for one in placing.claims_on((), ledger)] == [mine.claim.id]
+    finally:
+        if os.getpid() != parent:
+            os._exit(0)
+    assert placing.claims_on((), ledger) == []
 
 
 def test_a_ledger_that_was_moved_away_begins_anew(two: Two, looks: list[int]) -> None:

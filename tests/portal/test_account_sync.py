@@ -15,6 +15,7 @@ import pytest
 from fake_selection import InMemorySelectionService
 from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
+from ses_client.errors import UnavailableError
 from ses_service.api.app import create_app as create_service
 from ses_service.process.runtime import ServiceConfig
 from ses_webface.accounts.account_sync import AccountSync
@@ -81,6 +82,26 @@ def test_a_service_that_was_away_is_told_later(
     site.down = None
     sync.step()
     assert site.told == [{"alice": "materials"}]
+
+
+def test_tokens_the_service_cannot_end_keep_no_account_from_it(
+    accounts: AccountService,
+    site: InMemorySelectionService,
+    revocations: RevocationService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where its disk is full: it learns of accounts all the same."""
+
+    def refuse(_service: InMemorySelectionService) -> None:
+        raise UnavailableError("The service cannot write its tokens.")
+
+    monkeypatch.setattr(InMemorySelectionService, "revoke_tokens", refuse)
+    revocations.request("bob")
+    AccountSync(accounts, site, revocations).step()
+    assert site.told == [{"alice": "materials"}]
+    monkeypatch.undo()
+    revocations.settle()
+    assert revocations.try_to_settle("bob") == "The tokens of bob are revoked."
 
 
 def test_one_odd_name_does_not_hide_the_others(

@@ -114,6 +114,16 @@ def test_root_means_the_state_directory_of_the_unit_where_there_is_one(
     assert settings.default_state_dir() == Path("/var/lib/ses-webface")
 
 
+def test_who_has_no_home_is_asked_for_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container, under a number that the machine does not know."""
+    for name in ("HOME", "XDG_STATE_HOME", "SES_WEBFACE_STATE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    done = CliRunner().invoke(main, ["account", "list"])
+    assert (done.exit_code, "--state-dir" in done.output) == (1, True), done.output
+
+
 def test_sessions_are_listed_and_ended(run, tmp_path: Path) -> None:
     run("account", "add", "alice", "--password-stdin", stdin="correct horse\n")
     database = Database(f"sqlite:///{tmp_path / 'state' / 'webface.sqlite3'}")

@@ -134,6 +134,20 @@ def test_only_what_was_typed_anew_is_changed_and_rates_have_units(root, site) ->
     assert site.places[0].nominal.read_mb_s == 100.0
 
 
+def test_what_others_changed_since_the_form_or_the_question_stays(root, site) -> None:
+    form = root.get(f"{B1}/change").text.partition("<h2>Facts</h2>")[2]
+    fields = dict(re.findall(r'<input [^>]*name="(\w+)"[^>]* value="([^"]*)"', form))
+    fields |= {"state": "active", "tier": "flash"}
+    site.places[0] = site.places[0].but(state="draining")
+    shown = root.post(f"{B1}/set", fields, page=f"{B1}/change")
+    assert "draining" not in text_of(shown)
+    site.places[0] = site.places[0].but(pool="fast")
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', shown.text))
+    made = root.post(f"{B1}/set", {**sent, "confirmed": "yes"}, page=f"{B1}/change")
+    assert made.status_code == 303
+    assert (site.places[0].tier, site.places[0].state, site.places[0].pool) == ("flash", "draining", "fast")
+
+
 @pytest.mark.parametrize(
     ("what", "fields", "says"),
     [

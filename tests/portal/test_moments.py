@@ -67,6 +67,13 @@ def test_times_are_worded_with_their_zone() -> None:
     assert in_words(moment, ZoneInfo("Asia/Kathmandu"), seconds=True) == "2027-07-01 17:45:00 UTC+05:45"
 
 
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_the_first_and_the_last_time_there_is_are_shown_everywhere(text: str, zone: ZoneInfo) -> None:
+    assert to_field(text, zone)
+    assert in_words(datetime.fromisoformat(text), zone)
+
+
 def test_a_requirement_applies_from_its_first_moment_until_before_its_last() -> None:
     def at(now: str) -> str:
         wanted = required(

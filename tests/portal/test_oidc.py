@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -118,14 +119,17 @@ class AtProvider:
 
     def sign_in(self, subject: str, name: str) -> tuple[FlaskClient, str]:
         """Sign in who has this subject and calls themselves so; gives their browser and the page they see."""
+        client = self.app.test_client()
+        return client, self.enter(client, client.get("/sign-in/oidc").location, subject, name)
+
+    def enter(self, client: FlaskClient, asked: str, subject: str, name: str) -> str:
+        """Go on from where a browser was sent; gives the page it sees then."""
         told = requests.put(f"{self.issuer}/users/{subject}", json={"preferred_username": name}, timeout=60)
         assert told.status_code == 204
-        client = self.app.test_client()
-        asked = client.get("/sign-in/oidc").location
         back = requests.post(asked, data={"sub": subject}, allow_redirects=False, timeout=60).headers[
             "Location"
         ]
-        return client, client.get(back, follow_redirects=True).get_data(as_text=True)
+        return client.get(back, follow_redirects=True).get_data(as_text=True)
 
 
 @pytest.fixture
@@ -146,6 +150,18 @@ def at_provider(settings: Settings, members: Path, site, hasher, clock, monkeypa
 def name_of(client: FlaskClient) -> str | None:
     found = re.search(r"<dt>User name</dt><dd>([^<]+)", client.get("/account").get_data(as_text=True))
     return found and found[1]
+
+
+def test_who_turns_back_at_the_provider_again_and_again_can_still_sign_in(at_provider) -> None:
+    """With a long form that waits: browsers drop a cookie of more than 4 KiB."""
+    client = at_provider.app.test_client()
+    typed = {"files": "\n".join(f"/srv/{secrets.token_hex(9)}.dat" for _ in range(60)), "command": "wc {}"}
+    client.post("/runs", data=typed, headers={"Origin": "http://localhost"})
+    assert "What you typed is kept" in client.get("/sign-in").get_data(as_text=True)
+    tabs = [client.get("/sign-in/oidc") for _ in range(20)]
+    assert max(len(cookie) for tab in tabs for cookie in tab.headers.getlist("Set-Cookie")) < 4096
+    at_provider.enter(client, tabs[-2].location, "17", "carol")
+    assert name_of(client) == "carol"
 
 
 def test_an_account_is_a_subjects_whatever_it_calls_itself_later(at_provider, site) -> None:

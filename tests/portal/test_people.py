@@ -92,6 +92,15 @@ def test_vo_and_role_are_changed_and_the_service_is_told(root, site, parts) -> N
     assert "VO materials requires" in text_of(root.get(page)), "as the service has it"
 
 
+def test_what_another_administrator_changed_meanwhile_stays(root, parts) -> None:
+    form = root.get("/people/bob").text
+    fields = dict(re.findall(r'<input [^>]*name="(was_\w+)"[^>]* value="([^"]*)"', form))
+    parts.accounts.change("bob", vo="physics", is_admin=False, is_manager=True)
+    root.post("/people/bob", {**fields, "vo": "chemistry", "role": ""}, page="/people/bob")
+    bob = parts.accounts.named("bob")
+    assert (bob.vo, bob.is_manager) == ("chemistry", True)
+
+
 def test_somebody_is_signed_out_and_removed(root, signed_in, parts) -> None:
     bob = signed_in("bob")
     answer = root.post("/people/bob/sign-out", {}, page="/people/bob")

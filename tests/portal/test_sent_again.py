@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from urllib.parse import quote
 
 import pytest
+from markupsafe import escape
 from playwright.sync_api import expect
 from ses_client.messages.requirements import required
 
 WRITE = "kind_current_write_rate"
 SET = "/requirements/user/alice"
 TYPED = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+ALICE = {"name": "alice", "password": "correct horse battery"}
 HERE = {"Origin": "http://localhost"}
 ELEMENT = {"system": "union", "name": "b1", "server": "n7", "target": "/branches/b1", "tier": "flash"}
 
@@ -43,6 +47,20 @@ def test_a_form_from_before_signing_in_again_comes_back_filled_and_is_not_saved(
     assert alice.client.post(SET, data={**TYPED, "csrf_token": old}).status_code == 400, "from elsewhere"
 
 
+@pytest.mark.parametrize("application", ["c#", "50%41", "what?", "a\\b", 'ls <x> & "y"', "שלום"])
+def test_who_was_signed_out_goes_on_at_the_same_name_whatever_is_in_it(visitor, site, application) -> None:
+    path = "/requirements/application/" + quote(f"alice:{application}")
+    answer = visitor.client.post(path, data=TYPED, headers=HERE)
+    page = visitor.get(answer.location).text
+    wanted = unescape(re.search(r'name="next"[^>]*value="([^"]*)"', page)[1])
+    again = visitor.post("/sign-in", {**ALICE, "next": wanted})
+    filled = visitor.get(again.location).text
+    assert 'value="44"' in filled
+    assert f"<h1>Application {escape(application)}</h1>" in filled
+    old = visitor.client.post(path, data={**TYPED, "csrf_token": "of another session"}, headers=HERE)
+    assert (old.status_code, old.location) == (303, wanted)
+
+
 @pytest.mark.parametrize(
     ("path", "on", "wanted"),
     [
@@ -67,6 +85,14 @@ def test_an_element_that_was_typed_survives_the_sign_in(visitor, site) -> None:
     for value in ("n7", "/branches/b1", "flash"):
         assert f'value="{value}"' in page
     assert "nothing was added yet" in page
+
+
+def test_what_somebody_else_typed_in_this_browser_is_not_shown(alice, app) -> None:
+    typed = {"files": "/srv/secret.csv", "command": "grep password {}"}
+    app.extensions["ses_webface"].sessions.end_all("alice")
+    assert alice.client.post("/runs", data=typed, headers=HERE).location.startswith("/sign-in")
+    alice.sign_in("bob")
+    assert "secret" not in alice.get("/runs").text
 
 
 def test_a_change_that_the_service_refuses_keeps_what_was_typed(root) -> None:

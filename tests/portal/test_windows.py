@@ -48,6 +48,16 @@ def test_the_zone_of_the_page_counts_not_that_of_the_moment(alice, site) -> None
     assert saved.valid_from == "2027-07-01T12:00:00Z"
 
 
+def test_for_ever_can_be_read_and_edited_east_of_greenwich(in_warsaw, site) -> None:
+    """Where the last moment a time can name is in the year 10000."""
+    ever = required("current-write-rate", 20, "MB/s", valid_until="9999-12-31T23:59:59Z")
+    _state(site, "user", "alice", ever)
+    for path in ("/requirements", PATH, "/requirements/applied"):
+        page = in_warsaw.get(path)
+        assert page.status_code == 200, path
+        assert "9999-12-31" in page.get_data(as_text=True)
+
+
 def test_without_a_known_zone_times_are_utc(alice) -> None:
     alice.client.set_cookie(ZONE_COOKIE, "<script>alert(1)</script>")
     page = alice.get(PATH).get_data(as_text=True)

@@ -6,8 +6,10 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -189,10 +191,16 @@ def test_under_a_filter_of_somebody_else_nothing_is_said_to_be_placed(ses_run: P
     assert "started under a seccomp filter" in loud.stderr
 
 
-def test_under_a_supervisor_that_is_who_may_place(ses_run: Path) -> None:
+def ignore_ends_of_children() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("start", [None, ignore_ends_of_children])
+def test_under_a_supervisor_that_is_who_may_place(ses_run: Path, start: Callable[[], None] | None) -> None:
+    """Also for a daemon that ignores the ends of its children, and whose programs do so then."""
     done = subprocess.run(
         [ses_run, "--supervise", ses_run, "--check", "--json", "/bin/sh"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=60, check=False, preexec_fn=start,
     )  # fmt: skip
     report = json.loads(done.stdout)
     assert (done.returncode, report["reach"], report["filter"]) == (0, "supervisor", "listener"), done.stderr

@@ -45,6 +45,31 @@ def test_ways_around_the_library_are_supervised(union: Union, ses_run: Path, way
     assert [report.outcome for report in union.agent.reports] == [CREATED]
 
 
+def test_flags_that_nobody_knows_are_passed_over_or_refused_as_by_the_kernel(
+    union: Union, ses_run: Path
+) -> None:
+    script = f"""{BEFORE[:-8]}
+libc = ctypes.CDLL(None, use_errno=True)
+call = 257 if os.uname().machine == 'x86_64' else 56
+for bit in range(24, 31):
+    fd = libc.syscall(call, -100, b'open-%d' % bit, flags | 1 << bit, 0o644)
+    os.write(fd, b'text')
+    print(bit, fd > 2 and os.stat(f'open-{{bit}}').st_size)
+for flag, mode in ((1 << 30, 0o644), (1 << 25, 0o644), (0, 0o100644), (0, 1 << 40)):
+    fd = libc.syscall(437, -100, b'openat2', struct.pack('=QQQ', flags | flag, mode, 0), 24)
+    print(flag, mode, fd, ctypes.get_errno(), os.path.exists('openat2'))
+"""
+    printed = []
+    for start in ([], [ses_run, "--supervise"]):
+        printed.append(union.run(*start, sys.executable, "-I", "-c", script, library=False).stdout)
+        for file in union.path.glob("open*"):
+            file.unlink()
+    wait_for_end(union)
+    assert printed[1] == printed[0]
+    assert printed[0].count("-1 22 False") == 4
+    assert union.agent.reports
+
+
 @pytest.mark.parametrize("refused", [False, True])
 def test_io_uring_is_seen_by_nobody_unless_it_is_refused(
     union: Union, ses_run: Path, programs: Programs, refused: bool

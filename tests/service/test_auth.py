@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,31 @@ def test_a_name_is_used_once(tmp_path: Path) -> None:
     add_token(path, Role.NODE, "n1")
     with pytest.raises(TokenFileError, match="already"):
         add_token(path, Role.ADMIN, "n1", None)
+
+
+def test_a_token_can_be_added_to_a_file_whose_last_line_has_no_end(tmp_path: Path) -> None:
+    """As editors leave it; nobody else is locked out."""
+    path = tmp_path / "tokens.toml"
+    first = add_token(path, Role.NODE, "n1")
+    path.write_text(path.read_text("utf-8").strip(), "utf-8")
+    second = add_token(path, Role.NODE, "n2")
+    names = [token and token.name for token in map(TokenFile(path).find, (first, second))]
+    assert names == ["n1", "n2"]
+
+
+def test_a_token_that_does_not_fit_on_the_disk_locks_nobody_out(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    first = add_token(path, Role.NODE, "n1")
+    before = path.read_bytes()
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, most[1]))
+    try:
+        with pytest.raises(TokenFileError, match="too large"):
+            add_token(path, Role.NODE, "n2")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert path.read_bytes() == before
+    assert TokenFile(path).find(first) is not None
 
 
 DIGEST = "a" * 64

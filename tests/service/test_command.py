@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,6 +103,7 @@ def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
         (["--trust-loopback", "--listen=localhost:99999"], "HOST:PORT"),
         (["--trust-loopback", "--site=/nonexistent.ttl"], "nonexistent"),
         (["--trust-loopback", "--kb-flavour=excel"], "excel"),
+        (["--trust-loopback", "--keep-files=inf"], "'inf' is no number"),
         (["--trust-loopback", "--monitor-url=127.0.0.1:8631"], "begins with http:// or https://"),
         (["--trust-loopback", "--kb-url=htp://127.0.0.1:3030/kb"], "begins with http:// or https://"),
     ],
@@ -167,6 +170,16 @@ def test_openapi_prints_the_contract() -> None:
     result = CliRunner().invoke(main, ["openapi"])
     assert result.exit_code == 0
     assert "/v1/selections:" in result.output
+
+
+@pytest.mark.parametrize("name", ["ses-service", "smed-monitor", "ses-webface"])
+def test_a_full_standard_output_is_said_in_a_sentence(name: str) -> None:
+    program = Path(sys.executable).parent / name
+    done = subprocess.run(
+        f"{program} --help > /dev/full", shell=True, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "Error: The output cannot be written: No space left on device.\n"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from ses_core import Query, defaults, need, table
 from ses_service.decision.node_order import order_of_own
 from ses_simulate.monitor import Sample
-from ses_simulate.policies import POLICIES, make
+from ses_simulate.policies import RULES, make
 from ses_simulate.policies.buckets import bucket_of
 from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.last_placed import LastPlaced
@@ -79,7 +79,7 @@ def test_buckets_are_a_fifth_wide(used: float, bucket: int) -> None:
 
 
 def test_buckets_take_the_best_first_and_each_once(world: Make) -> None:
-    policy = POLICIES["buckets"](world(4))
+    policy = RULES["buckets"][0](world(4))
     policy.observe(5.0, sample([0.5, 0.0, 0.9, 0.0]))
     order = chosen(policy, 4)
     assert sorted(order[:2]) == [1, 3]
@@ -87,20 +87,20 @@ def test_buckets_take_the_best_first_and_each_once(world: Make) -> None:
 
 
 def test_stale_argmin_sends_all_to_the_best_until_the_next_sample(world: Make) -> None:
-    policy = POLICIES["stale-argmin"](world(4))
+    policy = RULES["stale-argmin"][0](world(4))
     policy.observe(5.0, sample([0.5, 0.1, 0.9, 0.3]))
     assert set(chosen(policy, 20)) == {1}
 
 
 def test_observed_throughput_sends_all_to_the_busiest(world: Make) -> None:
-    policy = POLICIES["observed-throughput"](world(4))
+    policy = RULES["observed-throughput"][0](world(4))
     policy.observe(5.0, sample([0.5, 0.1, 0.9, 0.3]))
     assert set(chosen(policy, 20)) == {2}
 
 
 def test_linear_flow_herds_and_convex_flow_spreads(world: Make) -> None:
     for name, places in (("min-cost-flow", {1}), ("convex-flow", {0, 1, 2, 3})):
-        policy = POLICIES[name](world(4))
+        policy = RULES[name][0](world(4))
         chosen(policy, 8)
         policy.observe(5.0, sample([0.5, 0.1, 0.9, 0.3]))
         assert set(chosen(policy, 8)) == places, name
@@ -132,7 +132,7 @@ def test_ours_counts_streams_on_a_server_whose_link_the_site_states(world: Make)
     ]
     limited = replace(one, devices=devices)
     assert sum(element < 2 for element in chosen(Ours(limited), 3)) == 1
-    unlimited = chosen(Ours(limited, VARIANTS["no-server-rate"]), 4)
+    unlimited = chosen(Ours(limited, VARIANTS["no-server-rate"][0]), 4)
     assert unlimited == chosen(Ours(one), 4)
     assert sorted(unlimited) == [0, 1, 2, 3]
 
@@ -260,17 +260,17 @@ def test_least_open_counts_files_and_nothing_else(world: Make) -> None:
 
 def test_mergerfs_rules_look_at_space(world: Make) -> None:
     one = world(3, free=[100, 300, 200])
-    assert {POLICIES["mfs"](one).choose(0.0, File(1, 1.0))} == {1}
-    assert {POLICIES["lus"](one).choose(0.0, File(1, 1.0))} == {1}
-    drawn = Counter(chosen(POLICIES["pfrd"](one), 3000))
+    assert {RULES["mfs"][0](one).choose(0.0, File(1, 1.0))} == {1}
+    assert {RULES["lus"][0](one).choose(0.0, File(1, 1.0))} == {1}
+    drawn = Counter(chosen(RULES["pfrd"][0](one), 3000))
     assert [drawn[element] / 3000 for element in range(3)] == pytest.approx([1 / 6, 1 / 2, 1 / 3], abs=0.04)
 
 
 def test_xrootd_takes_what_was_selected_least_of_the_little_loaded(world: Make) -> None:
-    policy = POLICIES["xrootd"](world(4))
+    policy = RULES["xrootd"][0](world(4))
     policy.observe(5.0, sample([0.5, 0.1, 0.3, 0.0]))
     assert Counter(chosen(policy, 4)) == {1: 2, 3: 2}, "at most a fifth more than the least"
-    drawn = POLICIES["xrootd-5.7"](world(4))
+    drawn = RULES["xrootd-5.7"][0](world(4))
     drawn.observe(5.0, sample([0.5, 1.0, 0.75, 0.75]))
     counts = Counter(chosen(drawn, 3000))
     assert counts[0] / 3000 == pytest.approx(50 / 101, abs=0.04)
@@ -279,16 +279,16 @@ def test_xrootd_takes_what_was_selected_least_of_the_little_loaded(world: Make) 
 
 def test_managers_that_hear_all_at_once_keep_to_their_rules(world: Make) -> None:
     for name in ("mythtv", "jiq"):
-        policy = POLICIES[name](world(4, free=[100, 200, 300, 400]))
+        policy = RULES[name][0](world(4, free=[100, 200, 300, 400]))
         places = chosen(policy, 4)
         assert sorted(places) == [0, 1, 2, 3], "each has a file before any has two"
         policy.closed(7.0, File(9, 10.0), 1)
         assert chosen(policy, 1) == [1]
-    assert chosen(POLICIES["mythtv"](world(4, free=[100, 200, 300, 400])), 4) == [3, 2, 1, 0]
-    assert Counter(chosen(POLICIES["two-true"](world(2)), 10)) == {0: 5, 1: 5}
+    assert chosen(RULES["mythtv"][0](world(4, free=[100, 200, 300, 400])), 4) == [3, 2, 1, 0]
+    assert Counter(chosen(RULES["two-true"][0](world(2)), 10)) == {0: 5, 1: 5}
     counts: dict[str, Counter[int]] = {"hdfs": Counter(), "wass": Counter()}
     for name, counted in counts.items():
-        policy = POLICIES[name](world(3, free=[1e12, 1e12, 3e12]))
+        policy = RULES[name][0](world(3, free=[1e12, 1e12, 3e12]))
         policy._open[:] = [9, 2, 1]  # type: ignore[attr-defined]
         for number in range(2000):
             element = policy.choose(0.0, File(number, 1.0))
@@ -299,7 +299,7 @@ def test_managers_that_hear_all_at_once_keep_to_their_rules(world: Make) -> None
     assert counts["wass"][1] / counts["wass"][2] == pytest.approx(2**-0.5 / 3, rel=0.25)
 
 
-@pytest.mark.parametrize("name", [*POLICIES, *VARIANTS])
+@pytest.mark.parametrize("name", [*RULES, *VARIANTS])
 def test_every_rule_works_before_the_first_sample_and_for_many_nodes(name: str, world: Make) -> None:
     for nodes in (1, 3):
         policy = make(name, replace(world(4), nodes=nodes))

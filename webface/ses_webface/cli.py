@@ -162,16 +162,12 @@ def serve(
     tls_cert: Path | None,
     tls_key: Path | None,
     tls_ca: Path | None,
-    service_url: str,
-    service_token_file: Path | None,
-    service_ca: Path | None,
-    members: Path | None,
-    oidc_secret_file: Path | None,
     state_dir: Path,
     database_url: str | None,
     behind_proxy: bool,
     threads: int,
     log_level: str,
+    **settings: Any,
 ) -> None:
     """Serve the portal; brings its database up to date first."""
     ctrl_c.ends_the_process()
@@ -193,13 +189,9 @@ def serve(
         Settings(
             state_dir=state_dir,
             database_url=_url(state_dir, database_url),
-            service_url=service_url,
-            service_token_file=service_token_file,
-            service_ca=service_ca,
             tls=None if tls is None else (tls.certificate, tls.key),
             behind_proxy=behind_proxy,
-            members=members,
-            oidc_secret_file=oidc_secret_file,
+            **settings,
         )
     )
     parts: Portal = app.extensions["ses_webface"]

@@ -58,17 +58,25 @@ def to_field(text: str | None, zone: ZoneInfo) -> str:
     moment = read_moment(text)
     if moment is None:
         return ""
-    local = moment.astimezone(zone).replace(tzinfo=None, microsecond=0)
+    local = _local(moment, zone).replace(tzinfo=None, microsecond=0)
     return local.isoformat(timespec="seconds" if local.second else "minutes")
 
 
 def in_words(moment: datetime, zone: ZoneInfo, *, seconds: bool = False) -> str:
     """Return a time in ``zone`` with the zone's short name."""
-    local = moment.astimezone(zone)
+    local = _local(moment, zone)
     name = local.tzname() or ""
     if not name.isalpha():
         name = "UTC" + local.isoformat()[-6:]
     return f"{local:%Y-%m-%d %H:%M:%S} {name}" if seconds else f"{local:%Y-%m-%d %H:%M} {name}"
+
+
+def _local(moment: datetime, zone: ZoneInfo) -> datetime:
+    """Return a time in ``zone``; as it is where clocks there would show a year of five digits, or none."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:  # such as 9999-12-31T23:59:59Z, which stands for ever, east of Greenwich
+        return moment
 
 
 def phase(requirement: Requirement, now: float) -> Phase:

@@ -23,7 +23,7 @@ from ses_webface.quantities import as_stated, show_bytes, show_number, show_quan
 from ses_webface.requirements.forms import bound_of, field_of
 from ses_webface.shortfalls import missed_of, misses
 from ses_webface.storage.services import full_in_words
-from ses_webface.web_security import keep_draft
+from ses_webface.web_security import address, keep_draft, page_wanted
 
 log = structlog.get_logger(__name__)
 
@@ -66,7 +66,10 @@ def register(app: Flask) -> None:
         bound_of=bound_of,
     )
     app.jinja_env.globals.update(
-        level_words=level_words, set_title=set_title, required_by=lambda name: words().required_by(name)
+        level_words=level_words,
+        set_title=set_title,
+        required_by=lambda name: words().required_by(name),
+        page_wanted=page_wanted,
     )
     app.jinja_env.finalize = _in_page
     app.jinja_env.trim_blocks = True
@@ -178,7 +181,7 @@ def _page(status: int, title: str, sentence: str) -> tuple[str, int]:
 
 def _form_too_old(_error: CSRFError) -> Any:
     if not request.headers.get("HX-Request") and keep_draft():
-        return redirect(request.script_root + request.path, 303)
+        return redirect(address(), 303)
     return _page(
         400,
         "This form is too old",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import cast
+from typing import TypeAlias, cast
 from zoneinfo import ZoneInfo
 
-from flask import current_app, g, request
+from flask import abort, current_app, g, request
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UnavailableError, UnreachableError
 from ses_client.messages.vocabulary import Vocabulary
+from werkzeug.wrappers import Response
 
 from ses_webface.accounts.identities import IdentityService
 from ses_webface.accounts.links import LinkService
@@ -23,6 +24,9 @@ from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
 from ses_webface.metrics import Metrics
 from ses_webface.moments import zone_named
+
+Page: TypeAlias = str | tuple[str, int] | tuple[str, int, dict[str, str]] | Response
+"""What a view answers."""
 
 ZONE_COOKIE = "ses_webface_zone"
 _UTC = ZoneInfo("UTC")
@@ -81,6 +85,12 @@ def portal() -> Portal:
 def person() -> Person:
     """Return who is signed in; only views that require signing in may call it."""
     return cast(Person, g.person)
+
+
+def administrators_only() -> None:
+    """Answer 403 to anybody else."""
+    if not person().is_admin:
+        abort(403)
 
 
 def service() -> ServiceClient:

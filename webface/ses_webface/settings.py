@@ -40,11 +40,17 @@ _OF_THE_UNIT = Path("/var/lib/qstorman/webface")
 
 
 def default_state_dir() -> Path:
-    """Return the unit's folder, if there is one, else /var/lib/ses-webface; for others than root theirs."""
+    """Return the unit's folder, if there is one, else /var/lib/ses-webface; for others than root theirs.
+
+    Raises StartError.
+    """
     if os.geteuid() == 0:
         return _OF_THE_UNIT if _OF_THE_UNIT.is_dir() else Path("/var/lib/ses-webface")
-    home = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
-    return Path(home) / "ses-webface"
+    named = os.environ.get("XDG_STATE_HOME")
+    try:
+        return (Path(named) if named else Path.home() / ".local/state") / "ses-webface"
+    except RuntimeError as error:
+        raise StartError("It is not known where your home is: set HOME, or give --state-dir.") from error
 
 
 def prepare_state_dir(state_dir: Path) -> None:

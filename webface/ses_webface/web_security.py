@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from flask import Flask, Response, current_app, g, redirect, render_template, request, session, url_for
 from flask.sessions import SecureCookieSessionInterface, SessionMixin
@@ -85,11 +85,12 @@ def protect(app: Flask, secret_key: bytes) -> None:
 
 def start_session(person: Person) -> None:
     """Begin a session of its own for somebody who just proved who they are."""
-    draft = session.get("draft")
+    draft, before = session.get("draft"), session.get("name", person.name)
     end_session()
     session.permanent = True
     session["key"] = portal().sessions.begin(person, request.remote_addr or "")
-    if draft:
+    session["name"] = person.name
+    if draft and before == person.name:  # what somebody else typed here is not shown to this one
         session["draft"] = draft
 
 
@@ -134,7 +135,7 @@ def _know_person() -> BaseResponse | tuple[str, int] | None:
         return render_template("signed_out_fragment.html"), 401
     if request.method == "POST":
         keep_draft()
-    return redirect(url_for("accounts.sign_in", next=_page_wanted()), 303)
+    return redirect(url_for("accounts.sign_in", next=page_wanted()), 303)
 
 
 def keep_draft() -> bool:
@@ -153,13 +154,19 @@ def keep_draft() -> bool:
     return True
 
 
-def _page_wanted() -> str:
+def address() -> str:
+    """Return the path of this request as a link writes it: names in it may have any character."""
+    return quote(f"{request.script_root}/{request.path.lstrip('/')}")
+
+
+def page_wanted() -> str:
     """Return the page that was asked for; for a form without a page at its address, the one it was on."""
     if request.method == "GET":
-        return request.script_root + request.full_path.rstrip("?")
+        query = request.query_string.decode("latin-1")
+        return address() + (f"?{query}" if query else "")
     here = current_app.create_url_adapter(request)
     if here is not None and "GET" in here.allowed_methods():
-        return request.script_root + request.path
+        return address()
     on = urlsplit(request.referrer or "")
     return on.path if on.netloc == request.host else url_for("home")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
@@ -111,18 +110,14 @@ def collide(plan: Plan, interrupts: Interrupts, progress: Callable[[str], None])
     todo = list(turns(plan))
     host = machine()
     rounds = []
-    with ExitStack() as undo:
-        try:
-            stand = stand_up(plan.shape(), plan.arms, plan.build, undo, interrupts, progress, plan.nodes)
-            for done, turn in enumerate(todo, 1):
-                progress(
-                    f"round {turn.number} of {plan.rounds}: {turn.writers} files, {turn.arm.name} "
-                    f"({done} of {len(todo)})"
-                )
-                rounds.append(_play(plan, stand, turn))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand = stand_up(plan.shape(), plan.arms, plan.build, undo, interrupts, progress, plan.nodes)
+        for done, turn in enumerate(todo, 1):
+            progress(
+                f"round {turn.number} of {plan.rounds}: {turn.writers} files, {turn.arm.name} "
+                f"({done} of {len(todo)})"
+            )
+            rounds.append(_play(plan, stand, turn))
     summarised = summaries(rounds, plan.branches)
     holds, sentence = verdict(summarised)
     return Report(_settings(plan), host, tuple(rounds), tuple(summarised), holds, sentence)

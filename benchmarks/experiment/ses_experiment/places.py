@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -62,10 +62,6 @@ class Batch:
         """Return what a line of the results holds."""
         jobs = tuple((int(where), start, end) for where, start, end in data["jobs"])
         return cls(Run(**data["run"]), jobs, data["busy"], data["time"])
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what a line of the results holds."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.mounts import mount_type, unmount
 from ses.demo.throttle import Throttle, find_throttle
 from ses.demo.tools import tool
+from ses.demo.work import stop
 
 ADDRESS, CLIENT = "10.91.0.1", "10.91.0.2"
 _SFTP_PORT, _SSH_PORT = 2022, 22
@@ -204,13 +205,4 @@ def _start(argv: list[str], space: str, undo: ExitStack) -> None:
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
-
-    def stop() -> None:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    undo.callback(stop)
+    undo.callback(stop, process)

@@ -21,6 +21,7 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.parts import Parts, find_parts
 from ses.demo.storage import Storage, set_up
 from ses.demo.work import need_root, work_directory
+from ses.literal import PREFIXES, quantity
 
 from ses_experiment.arms import Arm
 
@@ -28,13 +29,7 @@ READ_RATE, WRITE_RATE = 25, 15  # MB/s: slow enough that two processors keep eig
 FIRST_USER = 61000  # numbers without accounts: users of their own
 _IDLE_SHARE = 0.1
 _IDLE_SECONDS = 60.0
-PREFIXES = """\
-@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix unit: <http://qudt.org/vocab/unit/> .
-@prefix : <https://w3id.org/qstorman/site/experiment/> .
-"""
+HEAD = f"{PREFIXES}\n@prefix : <https://w3id.org/qstorman/site/experiment/> .\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +168,7 @@ def _start_agents(
 def site_description(shape: Shape, work: Path) -> str:
     """Return the Turtle description of the union and its branches below ``work``."""
     lines = [
-        PREFIXES,
+        HEAD,
         f':union a qsm:MergerfsUnion ; qsm:name "union" ; qsm:mountPoint "{work}/union" .',
         ':server a qsm:Server ; qsm:name "server" .',
     ]
@@ -186,11 +181,7 @@ def branch_description(plan: BranchPlan, work: Path, system: str) -> str:
     return (
         f':{plan.name} a qsm:Branch ; qsm:name "{plan.name}" ; qsm:elementOf :{system} ; '
         f'qsm:servedBy :server ; qsm:target "{work}/{plan.name}" ;\n'
-        f"  qsm:capacity {_quantity(plan.capacity, 'MegaBYTE')} ;\n"
-        f"  qsm:nominalReadRate {_quantity(plan.read_rate, 'MegaBYTE-PER-SEC')} ;\n"
-        f"  qsm:nominalWriteRate {_quantity(plan.write_rate, 'MegaBYTE-PER-SEC')} ."
+        f"  qsm:capacity {quantity(plan.capacity, 'MegaBYTE')} ;\n"
+        f"  qsm:nominalReadRate {quantity(plan.read_rate, 'MegaBYTE-PER-SEC')} ;\n"
+        f"  qsm:nominalWriteRate {quantity(plan.write_rate, 'MegaBYTE-PER-SEC')} ."
     )
-
-
-def _quantity(value: float, unit: str) -> str:
-    return f"[ a qudt:QuantityValue ; qudt:numericValue {value:.1f}e0 ; qudt:hasUnit unit:{unit} ]"

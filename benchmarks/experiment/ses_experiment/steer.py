@@ -122,23 +122,19 @@ def measure(
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
     settings = {**asdict(plan), "build": None, "policy": POLICY, "product": product(find_parts(plan.build))}
     played = []
-    with ExitStack() as undo:
-        try:
-            stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
-            background.prepare([branch.directory for branch in stand.storage.branches], 64)
-            (stand.work / "source").write_bytes(bytes(plan.megabytes * _MIB))
-            state = undo.enter_context(TemporaryDirectory(prefix="ses-podman-", dir="/run"))  # a short name
-            through = {"container": state}
-            if "nfs" in plan.clients:
-                through["nfs"] = undo.enter_context(_nfs_server(stand))
-            for number in range(1, plan.rounds + 1):
-                for client, how in chance.sample(plan.arms(), len(plan.arms())):
-                    progress(f"round {number} of {plan.rounds}: {client}, {how}")
-                    library, via = stand.environment(arm), through.get(client, "")
-                    played.append(_play(plan, stand, number, client, how, library, via))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
+        background.prepare([branch.directory for branch in stand.storage.branches], 64)
+        (stand.work / "source").write_bytes(bytes(plan.megabytes * _MIB))
+        state = undo.enter_context(TemporaryDirectory(prefix="ses-podman-", dir="/run"))  # a short name
+        through = {"container": state}
+        if "nfs" in plan.clients:
+            through["nfs"] = undo.enter_context(_nfs_server(stand))
+        for number in range(1, plan.rounds + 1):
+            for client, how in chance.sample(plan.arms(), len(plan.arms())):
+                progress(f"round {number} of {plan.rounds}: {client}, {how}")
+                library, via = stand.environment(arm), through.get(client, "")
+                played.append(_play(plan, stand, number, client, how, library, via))
     return played, {"settings": settings, "machine": on}
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
-from ses.commands.options import json_option
+from ses.commands.options import Number, json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 from ses_service.ledger.pace import Use
@@ -20,7 +21,7 @@ from ses_service.ledger.pace import Use
 from ses_simulate import hard_study, table1_study
 from ses_simulate.agents import Costs, Loss, come_back
 from ses_simulate.plot import plot
-from ses_simulate.policies import POLICIES, SAYS
+from ses_simulate.policies import RULES
 from ses_simulate.policies.variants import VARIANTS
 from ses_simulate.processes import processors
 from ses_simulate.rows import Row
@@ -29,6 +30,29 @@ from ses_simulate.table1 import BACKGROUNDS, USERS
 from ses_simulate.table1 import SAYS as BACKGROUNDS_SAY
 
 _PROGRESS_EVERY = 2.0
+
+
+_OPTIONS = (
+    click.option(
+        "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        help="Also draw the results, as FILE.png or FILE.svg.",
+    ),
+    json_option,
+    click.option(
+        "--jobs", type=click.IntRange(1), metavar="N", help="Processes to run in. [as many as processors]"
+    ),
+    click.option(
+        "--scenario", "scenarios", multiple=True, metavar="NAME",
+        help="Only this scenario; may be repeated.",
+    ),
+    click.option(
+        "--policy", "policies", multiple=True, metavar="NAME", help="Only this rule; may be repeated."
+    ),
+    click.option(
+        "--seeds", type=click.IntRange(1), default=20, show_default=True, metavar="N",
+        help="Independent repetitions.",
+    ),
+)  # fmt: skip
 
 
 class _Listing(click.Command):
@@ -40,36 +64,41 @@ class _Listing(click.Command):
         hard = {name: entry.says for name, entry in SCENARIOS.items()}
         for title, says in (
             ("Scenarios", BACKGROUNDS_SAY if self.name == "table1" else hard),
-            ("Rules (--policy)", SAYS),
+            ("Rules (--policy)", {name: says for name, (_, says) in RULES.items()}),
         ):
             with formatter.section(title):
                 formatter.write_dl(list(says.items()))
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-            help="Also draw the results, as FILE.png or FILE.svg.",
-        ),
-        json_option,
-        click.option(
-            "--jobs", type=click.IntRange(1), metavar="N", help="Processes to run in. [as many as processors]"
-        ),
-        click.option(
-            "--scenario", "scenarios", multiple=True, metavar="NAME",
-            help="Only this scenario; may be repeated.",
-        ),
-        click.option(
-            "--policy", "policies", multiple=True, metavar="NAME", help="Only this rule; may be repeated."
-        ),
-        click.option(
-            "--seeds", type=click.IntRange(1), default=20, show_default=True, metavar="N",
-            help="Independent repetitions.",
-        ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+def _study(names: Iterable[str]) -> Callable[[Callable[..., list[Row]]], Callable[..., None]]:
+    """Make a command of what returns rows of these scenarios: with its options, and showing the rows."""
+
+    def command_of(study: Callable[..., list[Row]]) -> Callable[..., None]:
+        @functools.wraps(study)
+        def run(
+            *,
+            scenarios: tuple[str, ...],
+            policies: tuple[str, ...],
+            jobs: int | None,
+            as_json: bool,
+            picture: Path | None,
+            **rest: Any,
+        ) -> None:
+            rows = study(
+                scenarios=_known("--scenario", scenarios, list(names)),
+                policies=_known("--policy", policies, list(RULES), list(VARIANTS)),
+                jobs=jobs or processors(),
+                progress=RunProgress(),
+                **rest,
+            )
+            _finish(rows, as_json, picture)
+
+        command: Callable[..., None] = run
+        for option in _OPTIONS:
+            command = option(command)
+        return command
+
+    return command_of
 
 
 @click.group(cls=WholeSentences)
@@ -87,59 +116,27 @@ def simulate() -> None:
     "--users", "users", multiple=True, type=click.IntRange(2), metavar="N",
     help="Only this many users; may be repeated. [6, 8, 10]",
 )  # fmt: skip
-@_options
-def table1(
-    users: tuple[int, ...],
-    seeds: int,
-    policies: tuple[str, ...],
-    scenarios: tuple[str, ...],
-    jobs: int | None,
-    as_json: bool,
-    picture: Path | None,
-) -> None:
+@_study(BACKGROUNDS)
+def table1(users: tuple[int, ...], **study: Any) -> list[Row]:
     """Repeat Table 1 of the QStorMan paper: 6, 8 and 10 users, half of them or all supported.
 
     Prints how much time is saved against the users (or runs) placed at random or in turn, with 95 %
     intervals.
     """
-    rows = table1_study.table1(
-        _known("--scenario", scenarios, list(BACKGROUNDS)),
-        users or USERS,
-        _known("--policy", policies, list(POLICIES), list(VARIANTS)),
-        seeds,
-        jobs or processors(),
-        RunProgress(),
-    )
-    _finish(rows, as_json, picture)
+    return table1_study.table1(users=users or USERS, **study)
 
 
 @simulate.command(cls=_Listing, epilog=examples("ses simulate hard --seeds 5 --plot hard.png"))
 @click.option("--files", type=click.IntRange(100), metavar="N", help="Files per run. [as the scenario says]")
-@_options
-def hard(
-    files: int | None,
-    seeds: int,
-    policies: tuple[str, ...],
-    scenarios: tuple[str, ...],
-    jobs: int | None,
-    as_json: bool,
-    picture: Path | None,
-) -> None:
+@_study(SCENARIOS)
+def hard(files: int | None, **study: Any) -> list[Row]:
     """Put rules into hard cases: old samples, bursts, strangers, slow elements, many deciders.
 
     Prints the mean slowdown of a file (its time over its time alone; where bursts or workflows are
     judged by their end, that of the last file) and how many times that of a rule that sees everything it
     is, with 95 % intervals. The rule may also be the product with a term switched, such as no-readers.
     """
-    rows = hard_study.hard(
-        _known("--scenario", scenarios, list(SCENARIOS)),
-        _known("--policy", policies, list(POLICIES), list(VARIANTS)),
-        seeds,
-        jobs or processors(),
-        RunProgress(),
-        files or 0,
-    )
-    _finish(rows, as_json, picture)
+    return hard_study.hard(files=files or 0, **study)
 
 
 @simulate.command(epilog=examples("ses simulate agents --agents 1000 --away 60"))
@@ -148,7 +145,7 @@ def hard(
     help="How many nodes have one.",
 )  # fmt: skip
 @click.option(
-    "--away", type=click.FloatRange(0, 3600), default=30.0, show_default=True, metavar="SECONDS",
+    "--away", type=Number(0, 3600), default=30.0, show_default=True, metavar="SECONDS",
     help="How long the service is away.",
 )  # fmt: skip
 @click.option("--cut", is_flag=True, help="The network is cut: agents wait for answers that do not come.")

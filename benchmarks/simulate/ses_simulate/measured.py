@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ses_simulate import hard, table1
 from ses_simulate.cases.measured import FAMILIES, HALVES, TERMS, Family
+from ses_simulate.policies.variants import VARIANTS
 from ses_simulate.processes import run_all
 from ses_simulate.scenarios import SCENARIOS
 from ses_simulate.statistics import Interval, interval
@@ -37,31 +38,6 @@ AFTER_THAT = ("plot.py", "hard_study.py", "table1_study.py", "rows.py", "measure
 OURS, BASELINES, REFERENCE = "ours", ("roundrobin", "least-open", "random"), "clairvoyant"
 Simulated = tuple[str, str, int]  # family, rule, seed
 Found = tuple[float, float]  # what a family is judged by; the part of requirements met, nan without any
-
-WORDS = {
-    "no-others": "streams of others",
-    "no-seen-writes": "what agents see others write, by free space",
-    "no-averaged-own": "our own streams averaged over the monitor's window",
-    "no-health": "what is learned of slow elements",
-    "no-idle": "idle open files left out",
-    "no-writing-out": "closed files that are still in a cache",
-    "no-reading": "closed files that are read again",
-    "no-spread": "comparing fewer elements the less a node knows",
-    "no-own-streams": "an element more for each own stream",
-    "no-orders": "an order of each node's own",
-    "no-ranks": "ranks of a job",
-    "no-recency": "least recently used",
-    "no-idle-recency": "least recently used, for idle elements",
-    "no-room": "room",
-    "no-server-rate": "what the link of a server carries, where the site states it",
-    "with-recency-of-all": "of idle elements the one that no node used for the longest time",
-    "with-narrow-shares": "rates within 10 % as equal (40 %)",
-    "with-whole-others": "streams of others in whole ones (quarters)",
-    "no-kept": "fast elements kept for those who ask for more",
-    "no-harm": "harm",
-    "with-two-drawn": "where few are compared, the better of two drawn at random",
-    "with-share-drawn": "where few are compared, a draw by predicted rates",
-}
 
 HEAD = """# What the rule is worth
 
@@ -189,7 +165,7 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
         )
         named = "; ".join(f"`{family}` {entry}" for family, entry in zip(families, texts, strict=True))
         part = "without" if variant.startswith("no-") else "instead"
-        lines.append(f"| {part}: {WORDS[variant]} (`{variant}`) | {named} |")
+        lines.append(f"| {part}: {VARIANTS[variant][1]} (`{variant}`) | {named} |")
     return "\n".join(lines) + "\n"
 
 

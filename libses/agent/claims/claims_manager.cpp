@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBusyTick{5};
 constexpr milliseconds kUnfinishedTick{20};
 constexpr milliseconds kBusyFor{20}; // after the last claim
-constexpr int kRings = 16;           // looks in a row that claims wake, and then one each tick
+constexpr int kRings = 16;           // looks in a row that programs wake, and then one each tick
 constexpr std::chrono::seconds kUnfinishedFor{5}; // a create takes no longer, as a rule
 constexpr milliseconds kBeatEvery{500};
 constexpr milliseconds kReviewEvery{1000};
@@ -318,26 +318,29 @@ void ClaimsManager::tick(Time now) {
     beaten_at_ = now;
     parts_.table.publisher().beat(in_ms(now));
   }
-  if (look(now)) {
+  const bool was_armed = parts_.doorbell.is_armed();
+  const bool was_rung = std::exchange(armed_, false) && !was_armed; // also without a claim
+  const bool has_read = look(now);
+  if (has_read) {
     busy_until_ = now + kBusyFor;
+  }
+  if (has_read || was_rung) {
     rings_until_ = std::max(rings_until_, now - kRings * kBusyTick) + kBusyTick;
   }
   if (parts_.polls) {
     due_ = now;
     return;
   }
-  if (now < busy_until_) {
-    due_ = now + kBusyTick;
-    if (rings_until_ > now) {
-      parts_.doorbell.disarm();
-    } else if (!parts_.doorbell.is_armed()) {
+  if (rings_until_ > now) {
+    parts_.doorbell.disarm();
+  } else {
+    armed_ = true;
+    if (!was_armed) {
       parts_.doorbell.arm();
     }
-    return;
   }
-  if (!parts_.doorbell.is_armed()) {
-    parts_.doorbell.arm();
-    due_ = now + kBusyTick; // a last look
+  if (now < busy_until_ || !was_armed || !armed_) { // a last look follows when it is armed
+    due_ = now + kBusyTick;
     return;
   }
   due_ = beaten_at_ + kBeatEvery;

@@ -99,9 +99,10 @@ private:
   std::shared_ptr<const UserNeeds> site_needs_;
   uint64_t generation_ = 0; // of the table, as of the last look at stages
   Time due_{}, beaten_at_{}, reviewed_at_{}, busy_until_{};
-  // Claims wake the agent when this is past: other users' programs see them only after a look.
-  // Where they come faster, it looks each tick.
+  // Programs wake the agent when this is past: those of other users see a claim only after a look.
+  // Where they do it faster, with claims or without, it looks each tick.
   Time rings_until_{};
+  bool armed_ = false; // when the last tick ended
   bool has_changes_ = false, was_busy_ = false;
   bool logged_no_segment_ = false, logged_many_ = false;
 };

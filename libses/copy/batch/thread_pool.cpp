@@ -1,5 +1,6 @@
 #include "batch/thread_pool.h"
 
+#include <exception>
 #include <utility>
 
 namespace ses::copy {
@@ -10,8 +11,15 @@ constexpr std::size_t kLine = 10'000; // tasks, about 300 bytes each
 } // namespace
 
 ThreadPool::ThreadPool(unsigned threads) {
-  for (unsigned number = 0; number < threads; ++number) {
-    threads_.emplace_back([this] { run(); });
+  threads_.reserve(threads);
+  try {
+    while (threads_.size() < threads) {
+      threads_.emplace_back([this] { run(); });
+    }
+  } catch (const std::exception &) { // the user's limits let no more be started
+    if (threads_.empty()) {
+      throw;
+    }
   }
 }
 

@@ -86,20 +86,20 @@ static bool read_line(char *line, size_t room) {
   return false;
 }
 
-/* Programs that run on this node or wait for it, for each processor: of the last minute, or now if
- * these are more. */
-static double load(void) {
-  double minute = 0;
-  unsigned running = 1; /* this one */
+/* Programs that run on this node or wait for it, for each processor, in hundredths: of the last
+ * minute, or now if these are more.  Whole numbers, since the program's locale may have no point in
+ * others. */
+static unsigned long load(void) {
+  unsigned long whole = 0, hundredths = 0, running = 1; /* this one */
   FILE *loads = fopen("/proc/loadavg", "re");
   if (loads) {
-    if (fscanf(loads, "%lf %*f %*f %u", &minute, &running) != 2)
+    if (fscanf(loads, "%lu.%2lu %*s %*s %lu", &whole, &hundredths, &running) != 3)
       running = 1;
     fclose(loads);
   }
-  double now = running > 1 ? running - 1 : 0;
+  unsigned long now = running > 1 ? 100 * (running - 1) : 0, minute = 100 * whole + hundredths;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return (now > minute ? now : minute) / (double)(processors > 0 ? processors : 1);
+  return (now > minute ? now : minute) / (unsigned long)(processors > 0 ? processors : 1);
 }
 
 static void *meet(void) {
@@ -136,7 +136,9 @@ static void *meet(void) {
     snprintf(why, sizeof why, "cannot listen on %s: %s", at, zmq_strerror(errno));
     refuse(why);
   }
-  printf("%s%s %s %.2f\n", OFFLOAD_GREETING, endpoint, own.open, load());
+  unsigned long hundredths = load();
+  printf("%s%s %s %lu.%02lu\n", OFFLOAD_GREETING, endpoint, own.open, hundredths / 100,
+         hundredths % 100);
   fflush(stdout);
   dup2(STDERR_FILENO, STDOUT_FILENO); /* what functions print is seen where errors are */
   return socket;

@@ -220,7 +220,7 @@ static bool read_greeting(int fd, double until, char *line, size_t room) {
 }
 
 static int meet(struct offload_part *part, const char *node, const char *address, const char *key,
-                double until, double *load, char *reason) {
+                double until, unsigned long *load, char *reason) {
   char line[OFFLOAD_LINE_MAX], directory[OFFLOAD_LINE_MAX / 2];
   if (!getcwd(directory, sizeof directory) || strchr(directory, '\n')) {
     snprintf(reason, OFFLOAD_REASON_MAX, "the name of the working directory is not usable");
@@ -235,8 +235,12 @@ static int meet(struct offload_part *part, const char *node, const char *address
                            : "the storage part did not answer in time");
     return SES_OFFLOAD_NOT_STARTED;
   }
-  if (sscanf(line, OFFLOAD_GREETING "%127s %40s %lf", part->endpoint, part->key, load) >= 2)
+  unsigned long whole = 0, hundredths = 0; /* as the storage part writes them */
+  if (sscanf(line, OFFLOAD_GREETING "%127s %40s %lu.%2lu", part->endpoint, part->key, &whole,
+             &hundredths) >= 2) {
+    *load = 100 * whole + hundredths;
     return SES_OFFLOAD_OK;
+  }
   const char *said = strncmp(line, OFFLOAD_REFUSED, strlen(OFFLOAD_REFUSED)) == 0
                          ? line + strlen(OFFLOAD_REFUSED)
                          : "it speaks another version of ses-offload";
@@ -251,7 +255,7 @@ struct candidate {
   char listen[256];
   struct offload_part part;
   int status;
-  double load;
+  unsigned long load;
 };
 
 static void start_at(struct candidate *one, const ses_offload_options *options, char *reason) {

@@ -51,7 +51,11 @@ class Size(_Amount):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return bytes."""
         number = super().convert(value, param, ctx)
-        return round(number) if isinstance(number, float) else number
+        if not isinstance(number, float):
+            return number
+        if not (whole := round(number)) and not self._zero:
+            self.fail(f"{value!r} is less than a byte.")
+        return whole
 
 
 class Rate(_Amount):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from statistics import median
 from typing import Any
 
@@ -61,8 +61,8 @@ class Share:
 
     files: int = 0
     open: int = 0
-    written: float = 0.0
-    read: float = 0.0
+    bytes_written: float = 0.0
+    bytes_read: float = 0.0
 
 
 @dataclass(slots=True)
@@ -87,8 +87,8 @@ class Job:
         share = self.elements.setdefault(str(file["element"]), Share())
         share.files += 1
         share.open += file["state"] == "open"
-        share.written += file["bytes_written"] or 0.0
-        share.read += file["bytes_read"] or 0.0
+        share.bytes_written += file["bytes_written"] or 0.0
+        share.bytes_read += file["bytes_read"] or 0.0
         self.users.add(str(file["user"]))
         self.nodes.add(str(file["node"] or "-"))
         if file["kind"] is not None and file["required"] is not None:
@@ -98,13 +98,7 @@ class Job:
     @property
     def total(self) -> Share:
         """The sum over elements."""
-        shares = self.elements.values()
-        return Share(
-            sum(share.files for share in shares),
-            sum(share.open for share in shares),
-            sum(share.written for share in shares),
-            sum(share.read for share in shares),
-        )
+        return Share(*map(sum, zip(*map(astuple, self.elements.values()), strict=True)))
 
     def as_json(self) -> JSON:
         """Return what ``--json`` prints."""
@@ -113,22 +107,13 @@ class Job:
             "users": sorted(self.users),
             "nodes": sorted(self.nodes),
             "needs": [need.as_json() for need in self.needs.values()],
-            "elements": [
-                {
-                    "element": name,
-                    "files": share.files,
-                    "open": share.open,
-                    "bytes_written": share.written,
-                    "bytes_read": share.read,
-                }
-                for name, share in sorted(self.elements.items())
-            ],
+            "elements": [{"element": name, **asdict(share)} for name, share in sorted(self.elements.items())],
         }
 
     def line(self) -> str:
         """Return one line, of some hundred bytes: of the needs, those of the most files."""
         total = self.total
-        written = f"{total.written / 1e9:.1f} GB written"
+        written = f"{total.bytes_written / 1e9:.1f} GB written"
         parts = [f"{total.files} files on {len(self.elements)} elements, {written}"]
         needs = sorted(self.needs.values(), key=lambda need: -need.verdicts.total())
         for need in needs[:_MAX_NEEDS]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ses.settings import own_state
 from ses.streaming.advice import Place, Work
 from ses.whole_file import write_whole
 
@@ -49,4 +49,4 @@ def last() -> Kept | None:
 
 
 def _file() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "qstorman/forecast.json"
+    return own_state() / "forecast.json"

@@ -28,11 +28,15 @@ def literal(text: str) -> str:
     )
 
 
+def quantity(value: float, unit: str) -> str:
+    """Return a number with its unit, one of QUDT."""
+    return f"[ a qudt:QuantityValue ; qudt:numericValue {value:.6e} ; qudt:hasUnit unit:{unit} ]"
+
+
 def element(subject: str, kind: str, facts: Mapping[str, str], capacity_bytes: int | None) -> str:
     """Return an element of a storage system; ``facts`` are objects by property, empty where not known."""
     if capacity_bytes:
-        value = f"qudt:numericValue {capacity_bytes / 2**20:.6e} ; qudt:hasUnit unit:MebiBYTE"
-        facts = {**facts, "capacity": f"[ a qudt:QuantityValue ; {value} ]"}
+        facts = {**facts, "capacity": quantity(capacity_bytes / 2**20, "MebiBYTE")}
     stated = (f"qsm:{name} {value}" for name, value in facts.items() if value)
     return f"{subject} a qsm:{kind} ;\n    " + " ;\n    ".join(stated) + " .\n"
 

@@ -137,10 +137,15 @@ def write_json(file: Path, data: Any) -> None:
     if str(file) == "-":
         print_json(data)
         return
+    write_file(file, json_text(data), f"The results cannot be written to {file}")
+
+
+def write_file(file: Path, text: str, failure: str = "") -> None:
+    """Write a text to a file, as a whole or not at all; raises SesError."""
     try:
-        write_whole(file, json_text(data))
+        write_whole(file, text)
     except OSError as error:
-        raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
+        raise SesError(f"{failure or f'{file} cannot be written'}: {error.strerror}.") from error
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -12,6 +12,7 @@ from ses_client.text_files import read_text
 
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
 SERVICE_SOCKET = Path("/run/qstorman/service.sock")
+_NO_HOME = Path("/nonexistent")  # as Debian has it; nothing is found there, and nothing can be written
 
 
 def current_user() -> str:
@@ -24,7 +25,20 @@ def current_user() -> str:
 
 def own_directory() -> Path:
     """Return where ``ses login`` keeps the token and the service's address of the user who runs this."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses"
+    return _below_home("XDG_CONFIG_HOME", ".config") / "ses"
+
+
+def own_state() -> Path:
+    """Return where commands keep what they learn for the user who runs them."""
+    return _below_home("XDG_STATE_HOME", ".local/state") / "qstorman"
+
+
+def _below_home(variable: str, usual: str) -> Path:
+    named = os.environ.get(variable)
+    try:
+        return Path(named) if named else Path.home() / usual
+    except RuntimeError:  # of a user whom the machine does not know, without HOME
+        return _NO_HOME / usual
 
 
 def service_address(url: str | None, token_file: Path | None, ca: Path | None = None) -> ServiceAddress:
@@ -64,7 +78,7 @@ def _configured_token_file() -> Path | None:
     if named:
         return Path(named)
     usual = own_directory() / "token"
-    return usual if usual.exists() else None
+    return usual if os.path.exists(usual) else None  # noqa: PTH110  # a home may be closed to root
 
 
 def _service_of_login() -> str | None:

@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
+
+#include "in_child.h"
 
 namespace ses::run {
 namespace {
@@ -104,18 +104,14 @@ bool may_hide_a_filter() {
 } // namespace
 
 std::string prove_harmless() {
-  const pid_t child = fork();
-  if (child == 0) {
+  const bool is_harmless = holds_in_child([] {
     make_calls();
-    _exit(may_hide_a_filter() ? 1 : 0);
-  }
-  int status = 1;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+    return !may_hide_a_filter();
+  });
   struct stat mounts {};
   struct stat users {};
   std::string boot;
-  if (child < 0 || status != 0 || stat("/proc/self/ns/mnt", &mounts) != 0 ||
+  if (!is_harmless || stat("/proc/self/ns/mnt", &mounts) != 0 ||
       stat("/proc/self/ns/user", &users) != 0 ||
       !std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot)) {
     return "";

@@ -2,11 +2,10 @@
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 
+#include "in_child.h"
 #include "notify_filter.h"
 
 namespace ses::run {
@@ -15,14 +14,8 @@ OwnFilter look_at_own_filter() {
   if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_DISABLED) {
     return OwnFilter::kNone;
   }
-  const pid_t child = fork();
-  if (child == 0) {
-    _exit(install_notify_filter(false) == -EBUSY ? 0 : 1);
-  }
-  int status = 1;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0 ? OwnFilter::kListener : OwnFilter::kOther;
+  const bool is_heard = holds_in_child([] { return install_notify_filter(false) == -EBUSY; });
+  return is_heard ? OwnFilter::kListener : OwnFilter::kOther;
 }
 
 } // namespace ses::run

@@ -5,14 +5,22 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <climits>
-
 extern "C" {
 #include "place/place.h"
 }
 
 namespace ses::run {
 namespace {
+
+// openat2() refuses what it does not know, where openat() passes over it.
+constexpr uint64_t kFlags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND |
+                            O_NONBLOCK | O_SYNC | O_DSYNC | O_ASYNC | O_DIRECT | O_NOFOLLOW |
+                            O_NOATIME | O_CLOEXEC;
+constexpr uint64_t kModes = 07777;
+
+CreateCall of_open(int dirfd, uint64_t path, uint64_t flags, uint64_t mode) {
+  return {dirfd, path, static_cast<int>(flags) & ~SES_PLACE_NODE, static_cast<mode_t>(mode)};
+}
 
 std::optional<CreateCall> read_mknod(int dirfd, uint64_t path, uint64_t mode) {
   const auto type = static_cast<mode_t>(mode) & S_IFMT;
@@ -26,11 +34,11 @@ std::optional<CreateCall> read_mknod(int dirfd, uint64_t path, uint64_t mode) {
 std::optional<CreateCall> read_openat2(const seccomp_data &data, const Caller &caller) {
   open_how how = {};
   if (data.args[3] != sizeof how || !caller.read(data.args[2], &how, sizeof how) ||
-      how.resolve != 0 || how.flags > INT_MAX || (how.flags & O_CREAT) == 0) {
+      how.resolve != 0 || (how.flags & ~kFlags) != 0 || (how.mode & ~kModes) != 0 ||
+      (how.flags & O_CREAT) == 0) {
     return std::nullopt;
   }
-  return CreateCall{static_cast<int>(data.args[0]), data.args[1], static_cast<int>(how.flags),
-                    static_cast<mode_t>(how.mode)};
+  return of_open(static_cast<int>(data.args[0]), data.args[1], how.flags, how.mode);
 }
 
 } // namespace
@@ -40,17 +48,14 @@ std::optional<CreateCall> read_call(const seccomp_notif &call, const Caller &cal
   switch (data.nr) {
 #ifdef SYS_open
   case SYS_open:
-    return CreateCall{AT_FDCWD, data.args[0], static_cast<int>(data.args[1]),
-                      static_cast<mode_t>(data.args[2])};
+    return of_open(AT_FDCWD, data.args[0], data.args[1], data.args[2]);
   case SYS_creat:
-    return CreateCall{AT_FDCWD, data.args[0], O_CREAT | O_WRONLY | O_TRUNC,
-                      static_cast<mode_t>(data.args[1])};
+    return of_open(AT_FDCWD, data.args[0], O_CREAT | O_WRONLY | O_TRUNC, data.args[1]);
   case SYS_mknod:
     return read_mknod(AT_FDCWD, data.args[0], data.args[1]);
 #endif
   case SYS_openat:
-    return CreateCall{static_cast<int>(data.args[0]), data.args[1], static_cast<int>(data.args[2]),
-                      static_cast<mode_t>(data.args[3])};
+    return of_open(static_cast<int>(data.args[0]), data.args[1], data.args[2], data.args[3]);
   case SYS_openat2:
     return read_openat2(data, caller);
   case SYS_mknodat:

@@ -192,7 +192,12 @@ int Caller::find_descriptor(dev_t device, ino_t inode) const {
 }
 
 std::string Caller::short_name() const {
-  std::string name = text("cmdline").c_str();
+  const Descriptor file(openat(proc_.get(), "cmdline", O_RDONLY | O_CLOEXEC));
+  char words[PATH_MAX] = {}; // however many there are, the first is the program
+  if (::read(file.get(), words, sizeof words - 1) <= 0) {
+    return "";
+  }
+  std::string name = words;
   name = name.substr(name.rfind('/') + 1);
   return name.starts_with('-') ? name.substr(1) : name;
 }

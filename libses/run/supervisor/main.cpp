@@ -27,7 +27,6 @@ namespace ses::run {
 namespace {
 
 constexpr int kMisuse = 125;
-constexpr int kRetryMs = 100;
 
 constexpr const char *kHelp =
     R"(Usage: ses-supervisor ROLE
@@ -99,7 +98,7 @@ int start() {
   }
   Descriptor worker = start_peer("worker");
   notify(control.get());
-  return watch(*calls, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  return watch(*calls, worker.release());
 }
 
 // The standby becomes the watchdog, under the name of one.

@@ -36,6 +36,14 @@ Descriptor start_peer(const char *role) {
   return Descriptor(child < 0 ? -1 : peer);
 }
 
+void Peer::keep() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!pidfd_ && now >= next_) {
+    next_ = now + std::chrono::milliseconds(kRetryMs);
+    pidfd_ = start_peer(role_);
+  }
+}
+
 bool is_over() {
   pollfd listener = {kListener, 0, 0};
   return poll(&listener, 1, 0) > 0 && (listener.revents & (POLLHUP | POLLNVAL)) != 0;

@@ -22,24 +22,25 @@ namespace ses::run {
 namespace {
 
 constexpr int kMinTimeoutMs = 2;
-constexpr int kRetryMs = 100; // starting a worker or a standby
+
+// -1: there is no such PROCESS.
+int pidfd_of(int process) {
+  return process > 0 ? static_cast<int>(syscall(SYS_pidfd_open, process, 0)) : -1;
+}
 
 class Watchdog {
 public:
   Watchdog(SharedCalls &calls, int worker)
-      : calls_(calls), listener_(kListener), creator_(listener_, calls), worker_(worker),
-        timeout_ms_(std::max(kMinTimeoutMs, static_cast<int>(ses_settings()->sync_ms))) {
-    if (const int standby = calls.standby; standby > 0) {
-      standby_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, standby, 0)));
-    }
-  }
+      : calls_(calls), listener_(kListener), creator_(listener_, calls), worker_("worker", worker),
+        standby_("standby", pidfd_of(calls.standby)),
+        timeout_ms_(std::max(kMinTimeoutMs, static_cast<int>(ses_settings()->sync_ms))) {}
 
   int watch();
 
 private:
   void answer(Slot &slot) const;
   void replace_worker();
-  void look_after_standby(bool has_died);
+  bool has_paused();
   void look_after_calls();
   bool take_waiting();
   bool take_stuck();
@@ -48,8 +49,8 @@ private:
   SharedCalls &calls_;
   const Listener listener_;
   const Creator creator_;
-  Descriptor worker_;
-  Descriptor standby_;
+  Peer worker_;
+  Peer standby_;
   const int timeout_ms_;
   uint64_t received_ = 0;      // of the calls, when the pause began
   uint64_t in_work_[kSlots]{}; // calls in work when the pause began
@@ -72,13 +73,8 @@ void Watchdog::replace_worker() {
   for (Slot &slot : calls_.slots) {
     answer(slot);
   }
-  worker_ = start_peer("worker");
-}
-
-void Watchdog::look_after_standby(bool has_died) {
-  if (has_died || !standby_) {
-    standby_ = start_peer("standby");
-  }
+  worker_.has_died();
+  worker_.keep();
 }
 
 // Takes the calls that the worker has not taken in time: it is stuck, or there is none.  Receiving
@@ -115,13 +111,27 @@ bool Watchdog::take_stuck() {
   return any;
 }
 
+// False: the worker or the standby has died meanwhile, or all is over.
+bool Watchdog::has_paused() {
+  for (int left = timeout_ms_; left > 0;) {
+    const int part = standby_ ? left : std::min(left, kRetryMs);
+    pollfd watched[] = {
+        {kListener, 0, 0}, {worker_.pidfd(), POLLIN, 0}, {standby_.pidfd(), POLLIN, 0}};
+    if (poll(watched, 3, part) != 0) {
+      return false;
+    }
+    left -= part;
+    standby_.keep();
+  }
+  return true;
+}
+
 // One pause after the other, as long as there is something to look after.
 void Watchdog::look_after_calls() {
   for (bool busy = true; busy;) {
     received_ = calls_.received;
-    pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}, {standby_.get(), POLLIN, 0}};
-    if (poll(watched, 3, timeout_ms_) != 0) {
-      return; // the worker or the standby has died, or all is over
+    if (!has_paused()) {
+      return;
     }
     const bool stuck = is_call_waiting() && calls_.received == received_;
     const bool taken = stuck && take_waiting();
@@ -134,22 +144,26 @@ int Watchdog::watch() {
   if (!worker_) { // this is the first watchdog, or the worker died with the one before
     replace_worker();
   }
-  look_after_standby(false);
+  standby_.keep();
   while (!is_over()) {
     // POLLOUT: a call that somebody has taken and not answered.  POLLIN alone is gone before it is
     // seen where the worker was faster, and nobody would look after a worker that then stops.
-    pollfd watched[] = {
-        {kListener, POLLIN | POLLOUT, 0}, {worker_.get(), POLLIN, 0}, {standby_.get(), POLLIN, 0}};
+    pollfd watched[] = {{kListener, POLLIN | POLLOUT, 0},
+                        {worker_.pidfd(), POLLIN, 0},
+                        {standby_.pidfd(), POLLIN, 0}};
     if (poll(watched, 3, worker_ && standby_ ? -1 : kRetryMs) < 0) {
       continue;
     }
     if (is_over()) {
       break;
     }
-    look_after_standby(watched[2].revents != 0);
+    if (watched[2].revents != 0) {
+      standby_.has_died();
+    }
+    standby_.keep();
     if (!worker_) {
       take_waiting();
-      worker_ = start_peer("worker");
+      worker_.keep();
     } else if (watched[1].revents != 0) {
       replace_worker();
     } else {

@@ -4,8 +4,8 @@
 #include <sched.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "creation.h"
@@ -40,19 +40,21 @@ int work(SharedCalls &calls, int starter) {
   const Listener listener(kListener);
   listener.wake_nearby();
   const Creator creator(listener, calls);
-  for (Slot &slot : calls.slots) {
-    std::thread(serve, std::cref(listener), std::cref(creator), std::ref(calls), std::ref(slot))
-        .detach();
-  }
-  Descriptor watchdog(starter);
-  while (!is_over()) {
-    pollfd watched[] = {{kListener, 0, 0}, {watchdog.get(), POLLIN, 0}};
-    if (poll(watched, 2, -1) > 0 && watched[1].revents != 0 && !is_over()) {
-      watchdog = start_peer("watchdog");
+  try {
+    for (Slot &slot : calls.slots) {
+      std::thread(serve, std::cref(listener), std::cref(creator), std::ref(calls), std::ref(slot))
+          .detach();
     }
-    if (!watchdog) { // the kernel gave no process: retry soon
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      watchdog = start_peer("watchdog");
+  } catch (const std::system_error &) { // the program's limits let no more be started
+  }
+  Peer watchdog("watchdog", starter);
+  while (!is_over()) {
+    pollfd watched[] = {{kListener, 0, 0}, {watchdog.pidfd(), POLLIN, 0}};
+    if (poll(watched, 2, watchdog ? -1 : kRetryMs) > 0 && watched[1].revents != 0) {
+      watchdog.has_died();
+    }
+    if (!is_over()) {
+      watchdog.keep();
     }
   }
   _exit(0); // threads may wait in the kernel for calls that never come

@@ -11,7 +11,7 @@
 #define SEGMENTS 8u
 #define PAUSE_MS 1000u
 
-/* Taken for good by who sets `user`; in use from when `claims` is set. */
+/* Taken by who sets `user`; in use from when `claims` is set, which is never detached. */
 static struct {
   _Atomic uint64_t user; /* the effective user plus one; 0: free */
   _Atomic int id;
@@ -28,11 +28,22 @@ static bool is_claims(const struct ses_claims *claims, uint32_t user) {
   return ses_segment_is(claims, &kind) && claims->head.uid == user;
 }
 
+/* Take place I for USER: it is free, or has what an agent that is gone left of the same user.  Who
+ * still reads that sees that it is retired, whatever number it has found beside it. */
+static bool take_place(unsigned i, uint32_t user) {
+  uint64_t owner = 0;
+  if (atomic_compare_exchange_strong_explicit(&segments[i].user, &owner, (uint64_t)user + 1,
+                                              memory_order_relaxed, memory_order_relaxed))
+    return true;
+  struct ses_claims *former = atomic_load_explicit(&segments[i].claims, memory_order_acquire);
+  return owner == (uint64_t)user + 1 && former && word(&former->head.state) == SES_TABLE_RETIRED &&
+         atomic_compare_exchange_strong_explicit(&segments[i].claims, &former, NULL,
+                                                 memory_order_relaxed, memory_order_relaxed);
+}
+
 static struct ses_claims *remember(struct ses_claims *claims, int id, uint32_t user) {
   for (unsigned i = 0; i < SEGMENTS; i++) {
-    uint64_t nobody = 0;
-    if (!atomic_compare_exchange_strong_explicit(&segments[i].user, &nobody, (uint64_t)user + 1,
-                                                 memory_order_relaxed, memory_order_relaxed))
+    if (!take_place(i, user))
       continue;
     atomic_store_explicit(&segments[i].id, id, memory_order_relaxed);
     atomic_store_explicit(&segments[i].claims, claims, memory_order_release);

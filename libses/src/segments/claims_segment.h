@@ -3,8 +3,9 @@
  * attaching what the table names, and deciding whether it may be trusted.
  *
  * Attached by the first create that could be served by it, and never detached:
- * a thread may be reading.  A process that had several users or saw several agents
- * ends up with at most a few of them.  A child of fork() inherits them.
+ * a thread may be reading.  A process that had several users ends up with at most a
+ * few of them, and one that outlives agents with what those left, too.  A child of
+ * fork() inherits them.
  */
 #ifndef SES_CLAIMS_SEGMENT_H
 #define SES_CLAIMS_SEGMENT_H

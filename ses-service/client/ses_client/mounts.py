@@ -35,7 +35,7 @@ def parse_mounts(text: bytes) -> list[Mount]:
         head, tail = before.split(b" "), after.split(b" ")
         if dash and len(head) > 4 and len(tail) > 1:
             words = (head[0], *head[2:5], tail[0], tail[1])
-            mounts.append(Mount(*(os.fsdecode(_unescaped(word)) for word in words)))
+            mounts.append(Mount(*(os.fsdecode(unescaped(word)) for word in words)))
     return mounts
 
 
@@ -94,9 +94,8 @@ def _is_remote(name: str) -> bool:
     return ":/" in name or " //" in name
 
 
-def _unescaped(word: bytes) -> bytes:
-    return (
-        word
-        if b"\\" not in word
-        else re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)
-    )
+def unescaped(word: bytes) -> bytes:
+    """Return a word as it is: the kernel, and who writes fstab, have a space there as an octal number."""
+    if b"\\" not in word:
+        return word
+    return re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)

@@ -8,6 +8,7 @@ that ``pyoxigraph`` has read.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, MutableSequence
 from pathlib import PurePath
 from typing import Any
@@ -33,6 +34,9 @@ _NOT_READ = {
     ".jsonld": "JSON-LD", ".json": "JSON-LD", ".rdf": "RDF/XML", ".xml": "RDF/XML", ".owl": "RDF/XML",
     ".n3": "Notation3", ".nq": "N-Quads",
 }  # fmt: skip
+
+# Of a value that cannot be, findings say so with its line; rdflib logs a traceback, each time it looks.
+logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 
 def normalised(text: str) -> str:

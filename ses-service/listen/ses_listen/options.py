@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,17 @@ log_level_option = click.option(
     show_default=True,
     help="Least important events to log, as JSON lines on standard error.",
 )
+
+
+class Number(click.FloatRange):
+    """A finite number in a range, which click's own lets ``nan`` pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
 
 
 def listen_option(default: str, help_: str) -> Callable[[Command], Command]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from ses_listen.options import address, listen_option, log_level_option, tls_options
+from ses_listen.options import Number, address, listen_option, log_level_option, tls_options
 from ses_listen.program import Program
 
 from ses_service.commands.backup import accept_smaller_site, backup, restore
@@ -116,7 +116,7 @@ def main() -> None:
 )
 @click.option(
     "--keep-files",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=90.0,
     show_default=True,
     help="Days for which what each file received is kept.",

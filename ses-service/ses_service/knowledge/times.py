@@ -5,12 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = (
+    (end - _EPOCH) // timedelta(seconds=1)
+    for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+)
 
 
 def moment(text: object) -> float | None:
     """Return a moment in seconds since the epoch; ``None`` for ``None``.
 
-    Raises ``ValueError`` for what is no date and time with a time zone, such as ``2026-12-01T00:00:00Z``.
+    One in no year from 1 to 9999 in UTC, as 9999-12-31T23:59:59-05:00, counts as the nearest that is.  Raises
+    ``ValueError`` for what is no date and time with a time zone, such as ``2026-12-01T00:00:00Z``.
     """
     if text is None:
         return None
@@ -20,7 +25,7 @@ def moment(text: object) -> float | None:
         read = None
     if read is None or read.tzinfo is None:
         raise ValueError(f"{str(text)!r} is no time with a time zone, such as 2026-12-01T00:00:00Z")
-    return (read - _EPOCH) / timedelta(seconds=1)
+    return min(max((read - _EPOCH) / timedelta(seconds=1), _FIRST), _LAST)
 
 
 def written(seconds: float | None) -> str | None:

@@ -210,14 +210,29 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
     lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
     lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("[[token]]\n" + "\n".join(lines) + "\n\n")
+        _append(path, "[[token]]\n" + "\n".join(lines) + "\n\n")
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}") from None
     _read(path)
     return token
+
+
+def _append(path: Path, table: str) -> None:
+    """Add a table whole or not at all: half of one would let nobody in.  Raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        is_line = size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+        text = (table if is_line else f"\n{table}").encode()
+        try:
+            while text:
+                text = text[os.write(descriptor, text) :]
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def revoke_token(path: Path, name: str) -> None:

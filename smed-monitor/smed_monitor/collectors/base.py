@@ -59,7 +59,8 @@ class Source(Protocol):
         """
 
     def close(self) -> None:
-        """Give up the connection; the next ``read`` opens another."""
+        """Give up the connection, if one is kept open; the next ``read`` opens another."""
+        return
 
 
 class Collector(ABC, Generic[SampleT]):

@@ -25,6 +25,15 @@ def paths_of(device: str, devices: Iterable[str]) -> list[str]:
     return sorted(filter(path.fullmatch, devices))
 
 
+def counted_by(device: str, parts: Iterable[str]) -> str:
+    """Return whose counters those of a device are: where several are added up, which.
+
+    When one comes or goes, the sum moves by all that it ever counted.
+    """
+    names = sorted(parts)
+    return f"{device} ({', '.join(names)})" if len(names) > 1 else device
+
+
 def unless_blind(reading: Reading) -> Reading:
     """``reading`` without counters that have never counted: what is mounted was read to be mounted."""
     counters = (reading.read_bytes, reading.written_bytes, reading.operations)

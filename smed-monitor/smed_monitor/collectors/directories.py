@@ -18,10 +18,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ses_client.devices import NFS, Served, device_of, file_system_of, parse_mountstats
+from ses_client.devices import (
+    NFS,
+    Served,
+    device_of,
+    file_system_of,
+    is_nfs,
+    parse_mountstats,
+    server_of,
+)
 from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Reply, Source
+from smed_monitor.collectors.block_devices import counted_by
 from smed_monitor.collectors.local import LocalCollector, LocalSample, counters_of, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Reading, now
@@ -81,9 +90,6 @@ class DirectoriesSource(Source):
         facts = {path: found.get(path, {"error": HANGS}) for path in self._paths}
         return Reply(json.dumps(self._with_counters(facts)).encode(), at)
 
-    def close(self) -> None:
-        """Nothing is kept open."""
-
     def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         proc = self._root / "proc/self"
         mounts = {entry.number: entry for entry in parse_mounts((proc / "mountinfo").read_bytes())}
@@ -98,7 +104,14 @@ class DirectoriesSource(Source):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")
                     servers = parse_mountstats(text, mounts.values())
-                fact["served"] = servers.get(device.removeprefix(NFS), Served())._asdict()
+                server = device.removeprefix(NFS)
+                fact["served"] = servers.get(server, Served())._asdict()
+                of_server = {
+                    mount.device
+                    for mount in mounts.values()
+                    if is_nfs(mount.type) and server_of(mount.source) == server
+                }
+                fact["device"] = counted_by(device, of_server)
         return facts
 
 

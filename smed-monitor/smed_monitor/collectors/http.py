@@ -14,7 +14,7 @@ import struct
 import time
 from urllib.parse import urlsplit
 
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from smed_monitor.collectors.base import Arrival, Reply, Source
 from smed_monitor.config.settings import Target
@@ -56,6 +56,8 @@ class Answer:
             return
         try:
             self._parser.feed_data(received)
+        except HttpParserUpgrade:
+            pass  # of status 101, which on_headers_complete found
         except HttpParserError as error:
             self.keeps = False
             if not self.is_whole:

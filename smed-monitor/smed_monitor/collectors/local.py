@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from ses_client.mounts import file_system_at, is_another
 
-from smed_monitor.collectors.base import Collector
-from smed_monitor.collectors.block_devices import paths_of, unless_blind
-from smed_monitor.config.settings import ElementSettings
+from smed_monitor.collectors.base import Collector, Reply, Source
+from smed_monitor.collectors.block_devices import counted_by, paths_of, unless_blind
+from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import (
     CollectorError,
     ContentError,
@@ -26,7 +26,7 @@ from smed_monitor.core.errors import (
     ElementMissingError,
     UnreachableError,
 )
-from smed_monitor.core.model import Reading
+from smed_monitor.core.model import Reading, now
 
 SECTOR = 512
 LocalSample = Mapping[str, Mapping[str, Any]]
@@ -34,7 +34,7 @@ LocalSample = Mapping[str, Mapping[str, Any]]
 
 
 class Disk(NamedTuple):
-    """Counters of a block device since it appeared, of ``/sys/dev/block/*/stat``.
+    """Counters of a block device since it appeared, of ``/sys/dev/block/*/stat``, named as in a reading.
 
     ``request_seconds`` grows by the requests in flight every second.  Source: the kernel's
     Documentation/block/stat.rst.
@@ -86,7 +86,10 @@ def look(path: str, sys: Path = Path("/sys")) -> dict[str, object]:
 
 
 def counters_of(sys: Path, device: str) -> dict[str, str]:
-    """The ``stat`` of a block device (major:minor) and its ``name``; empty where there is none."""
+    """The ``stat`` of a block device (major:minor) and its ``name``; empty where there is none.
+
+    Where several devices are added up, its ``device`` names them.
+    """
     node = sys / "dev/block" / device
     try:
         name, text = node.resolve().name, (node / "stat").read_text("ascii")
@@ -97,6 +100,7 @@ def counters_of(sys: Path, device: str) -> dict[str, str]:
             each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
             if not any(map(int, text.split()[:7])):
                 text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
+                return {"name": name, "stat": text, "device": counted_by(device, paths)}
     return {"name": name, "stat": text}
 
 
@@ -121,43 +125,6 @@ def facts_of(paths: Iterable[str]) -> bytes:
     return json.dumps(facts).encode()
 
 
-def local_sample(body: bytes) -> LocalSample:
-    """What ``facts_of`` wrote.  Raises ContentError."""
-    try:
-        decoded = json.loads(body)
-    except ValueError as error:
-        raise ContentError(f"is not what this collector wrote: {error}") from error
-    if not isinstance(decoded, dict):
-        raise ContentError("is not what this collector wrote: no table of paths")
-    return decoded
-
-
-def local_reading(sample: LocalSample, element: ElementSettings) -> Reading:
-    """Space of the element's mount point, and the counters of its device."""
-    facts = sample.get(element.mount_point or "", {"error": "is not among the paths of its target"})
-    if "error" in facts:
-        raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
-    same_file_system(facts, element)
-    try:
-        counters = disk(facts["stat"]) if facts["stat"] else None
-    except ValueError as error:
-        raise ContentError(f"the counters of {facts['device']} cannot be read: {error}") from error
-    reading = Reading(
-        device=str(facts["device"]),
-        read_bytes=counters and counters.read_bytes,
-        written_bytes=counters and counters.written_bytes,
-        operations=counters and counters.operations,
-        busy_seconds=counters and counters.busy_seconds,
-        request_seconds=counters and counters.request_seconds,
-        in_flight=counters and counters.in_flight,
-        free_bytes=float(facts["free"]),
-        size_bytes=float(facts["size"]),
-        read_only=bool(facts["read_only"]),
-        note="" if counters else f"no rates: {element.mount_point} lies on no block device of this node",
-    )
-    return unless_blind(reading)
-
-
 class LocalCollector(Collector[LocalSample]):
     """Looks at paths of this node, by which elements are found."""
 
@@ -166,15 +133,51 @@ class LocalCollector(Collector[LocalSample]):
 
     def parse(self, body: bytes) -> LocalSample:
         """Path -> facts, as its source wrote them."""
-        return local_sample(body)
+        try:
+            decoded = json.loads(body)
+        except ValueError as error:
+            raise ContentError(f"is not what this collector wrote: {error}") from error
+        if not isinstance(decoded, dict):
+            raise ContentError("is not what this collector wrote: no table of paths")
+        return decoded
 
     def found(self, sample: LocalSample) -> Iterable[str]:
         """The paths that answered."""
         return [path for path, facts in sample.items() if "error" not in facts]
 
     def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
-        """Space, and the device's counters."""
-        return local_reading(sample, element)
+        """Space of the element's mount point, and the counters of its device."""
+        facts = sample.get(element.mount_point or "", {"error": "is not among the paths of its target"})
+        if "error" in facts:
+            raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
+        same_file_system(facts, element)
+        try:
+            counters = disk(facts["stat"])._asdict() if facts["stat"] else {}
+        except ValueError as error:
+            raise ContentError(f"the counters of {facts['device']} cannot be read: {error}") from error
+        reading = Reading(
+            device=str(facts["device"]),
+            **counters,
+            free_bytes=float(facts["free"]),
+            size_bytes=float(facts["size"]),
+            read_only=bool(facts["read_only"]),
+            note="" if counters else f"no rates: {element.mount_point} lies on no block device of this node",
+        )
+        return unless_blind(reading)
+
+
+class LocalSource(Source):
+    """What ``gather`` finds on this node, looked up in a thread that may get stuck without harm."""
+
+    def __init__(self, target: Target, gather: Callable[[], bytes]) -> None:
+        self._gather = gather
+        self._timeout = target.timeout_seconds
+        self._stuck: list[threading.Thread] = []
+
+    def read(self) -> Reply:
+        """What is there now."""
+        at = now()
+        return Reply(in_time(self._gather, self._timeout, self._stuck), at)
 
 
 def in_time(work: Callable[[], bytes], seconds: float, stuck: list[threading.Thread]) -> bytes:

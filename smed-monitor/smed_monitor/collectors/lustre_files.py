@@ -8,17 +8,16 @@ OST can be seen.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from smed_monitor.collectors.base import Collector, Reply, Source
-from smed_monitor.collectors.local import in_time
+from smed_monitor.collectors.base import Collector, Source
+from smed_monitor.collectors.local import LocalSource
 from smed_monitor.collectors.lustre_text import ROOTS, Statistics, parameters, statistics
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
-from smed_monitor.core.model import Reading, ServerQueue, now
+from smed_monitor.core.model import Reading, ServerQueue
 
 WANTED = (
     *(
@@ -55,7 +54,7 @@ class LustreFiles(Collector[ServerSample]):
 
     def open(self, target: Target) -> Source:
         """The files below the target's root."""
-        return FilesSource(target)
+        return LocalSource(target, lambda: _gathered(Path(target.root), target.max_reply_bytes))
 
     def parse(self, body: bytes) -> ServerSample:
         """Parameters by OST.  Text without an OST is refused."""
@@ -119,44 +118,26 @@ def _server_queue(sample: ServerSample) -> ServerQueue | None:
     return ServerQueue(spent / 1e6, float(done))
 
 
-class FilesSource(Source):
-    """Reads every wanted file once per question, in a thread that may get stuck without harm."""
-
-    def __init__(self, target: Target) -> None:
-        self._root = target.root
-        self._timeout = target.timeout_seconds
-        self._limit = target.max_reply_bytes
-        self._stuck: list[threading.Thread] = []
-
-    def read(self) -> Reply:
-        """All wanted files as ``lctl get_param`` would print them."""
-        at = now()
-        return Reply(in_time(self._gather, self._timeout, self._stuck), at)
-
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-    def _gather(self) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        for folder in (Path(self._root) / tree for tree in ROOTS):
-            for path in (path for pattern in WANTED for path in sorted(folder.glob(pattern))):
-                try:
-                    with path.open("rb") as file:
-                        content = file.read(self._limit + 1 - size)
-                except OSError:
-                    continue
-                size += len(content)
-                if size > self._limit:
-                    raise ReplyError(f"has more than {self._limit} bytes (max_reply_bytes)")
-                name = ".".join(path.relative_to(folder).parts).encode()
-                lines = content.strip()
-                parts.append(name + b"=" + (b"\n" if b"\n" in lines else b"") + lines)
-        if not parts:
-            raise UnreachableError(
-                f"has no readable file of an OSS below {self._root}: is Lustre started here?"
-            )
-        return b"\n".join(parts) + b"\n"
+def _gathered(root: Path, limit: int) -> bytes:
+    """Return all wanted files as ``lctl get_param`` would print them, ``limit`` bytes of them at most."""
+    parts: list[bytes] = []
+    size = 0
+    for folder in (root / tree for tree in ROOTS):
+        for path in (path for pattern in WANTED for path in sorted(folder.glob(pattern))):
+            try:
+                with path.open("rb") as file:
+                    content = file.read(limit + 1 - size)
+            except OSError:
+                continue
+            size += len(content)
+            if size > limit:
+                raise ReplyError(f"has more than {limit} bytes (max_reply_bytes)")
+            name = ".".join(path.relative_to(folder).parts).encode()
+            lines = content.strip()
+            parts.append(name + b"=" + (b"\n" if b"\n" in lines else b"") + lines)
+    if not parts:
+        raise UnreachableError(f"has no readable file of an OSS below {root}: is Lustre started here?")
+    return b"\n".join(parts) + b"\n"
 
 
 def _kib(text: str | None) -> float | None:

@@ -8,8 +8,7 @@ counter that is absent while the target itself is there is an idle one: zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 from smed_monitor.collectors.base import Collector, Source
 from smed_monitor.collectors.exposition import Reader, beginning
@@ -20,6 +19,15 @@ from smed_monitor.core.errors import ContentError, ElementMissingError
 from smed_monitor.core.model import Reading
 
 KIB = 1024.0
+COMMON: Mapping[str, str] = {
+    "lustre_read_bytes_total": "read_bytes",
+    "lustre_write_bytes_total": "written_bytes",
+    "lustre_read_samples_total": "operations",
+    "lustre_write_samples_total": "operations",
+    "lustre_available_kilobytes": "free",
+    "lustre_capacity_kilobytes": "size",
+}
+"""Names that several exporters have from the first one."""
 OstSample = Mapping[str, Mapping[str, float]]
 """OST name -> what it is (a field of Dialect) -> value."""
 
@@ -34,17 +42,17 @@ class Dialect:
 
     who: str
     fields: Mapping[str, str]
-    operations: Mapping[tuple[str, str], str]
+    operations: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 class LustreExporter(Collector[OstSample]):
     """An exporter of OSTs with the names of ``dialect``."""
 
-    dialect: ClassVar[Dialect]
     finds_by = "ost"
 
-    def __init__(self) -> None:
-        names = frozenset(self.dialect.fields) | {name for name, _ in self.dialect.operations}
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        names = frozenset(dialect.fields) | {name for name, _ in dialect.operations}
         self._reader = Reader(names, self._meaning)
 
     def open(self, target: Target) -> Source:
@@ -102,8 +110,8 @@ class LustreExporter(Collector[OstSample]):
 
 def _by_ost(found: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
     osts: dict[str, dict[str, float]] = {}
-    for (ost, field), value in found.items():
-        osts.setdefault(ost, {})[field] = value
+    for (ost, what), value in found.items():
+        osts.setdefault(ost, {})[what] = value
     return osts
 
 

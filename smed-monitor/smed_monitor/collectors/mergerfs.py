@@ -7,17 +7,17 @@ that mergerfs may not create files on (mode RO or NC) counts as read-only or as 
 from __future__ import annotations
 
 import json
-import threading
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ses_client.errors import SesError
 from ses_client.unions import read_union
 
-from smed_monitor.collectors.base import Reply, Source
-from smed_monitor.collectors.local import LocalCollector, LocalSample, facts_of, in_time
+from smed_monitor.collectors.base import Source
+from smed_monitor.collectors.local import LocalCollector, LocalSample, LocalSource, facts_of
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import UnreachableError
-from smed_monitor.core.model import Reading, now
+from smed_monitor.core.model import Reading
 
 
 class Mergerfs(LocalCollector):
@@ -25,7 +25,7 @@ class Mergerfs(LocalCollector):
 
     def open(self, target: Target) -> Source:
         """The branches of the target's unions."""
-        return BranchesSource(target)
+        return LocalSource(target, lambda: _branches_of(target.paths))
 
     def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
         """Space and counters, and what mergerfs may do there."""
@@ -35,30 +35,15 @@ class Mergerfs(LocalCollector):
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
 
 
-class BranchesSource(Source):
-    """Asks mergerfs for its branches, then looks at each."""
-
-    def __init__(self, target: Target) -> None:
-        self._unions = target.paths
-        self._timeout = target.timeout_seconds
-        self._stuck: list[threading.Thread] = []
-
-    def read(self) -> Reply:
-        """The facts of every branch, as JSON."""
-        at = now()
-        return Reply(in_time(self._look, self._timeout, self._stuck), at)
-
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-    def _look(self) -> bytes:
-        modes: dict[str, str] = {}
-        for union in self._unions:
-            try:
-                modes |= {branch.path: branch.mode for branch in read_union(union).branches}
-            except SesError as error:
-                raise UnreachableError(str(error)) from error
-        facts = json.loads(facts_of(modes))
-        for path, mode in modes.items():
-            facts[path]["mode"] = mode
-        return json.dumps(facts).encode()
+def _branches_of(unions: Iterable[str]) -> bytes:
+    """Ask mergerfs for the branches of each union, then look at each branch: its facts as JSON."""
+    modes: dict[str, str] = {}
+    for union in unions:
+        try:
+            modes |= {branch.path: branch.mode for branch in read_union(union).branches}
+        except SesError as error:
+            raise UnreachableError(str(error)) from error
+    facts = json.loads(facts_of(modes))
+    for path, mode in modes.items():
+        facts[path]["mode"] = mode
+    return json.dumps(facts).encode()

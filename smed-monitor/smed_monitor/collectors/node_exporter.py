@@ -15,7 +15,7 @@ from ses_client.devices import MOVES_DATA, NFS, is_nfs
 from ses_client.mounts import is_another_kind
 
 from smed_monitor.collectors.base import Collector, Source
-from smed_monitor.collectors.block_devices import paths_of, unless_blind
+from smed_monitor.collectors.block_devices import counted_by, paths_of, unless_blind
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.layout import Fill, Pages, filler
@@ -139,13 +139,13 @@ class NodeExporter(Collector[NodeSample]):
         label = element.device or mounted
         of_nfs = is_nfs(type_) and element.device is None
         device = NFS + mounted if of_nfs else _kernel_name(label, sample)
-        disk = _counters(device, sample.disks)
+        counted, disk = _counters(device, sample.disks)
         if disk is None and not space:
             raise ElementMissingError(f"node_exporter reports no disk {device}: {DEVICE_HINT}")
         several = next((each for each in sample.btrfs.values() if device in each and len(each) > 1), None)
         disk = disk if disk and not several else {}
         reading = Reading(
-            device=device,
+            device=counted,
             read_bytes=disk.get(READ),
             written_bytes=disk.get(WRITTEN),
             request_seconds=disk.get(REQUEST_SECONDS),
@@ -188,13 +188,15 @@ def _form(series: Sequence[Series]) -> Fill[NodeSample]:
     )
 
 
-def _counters(device: str, disks: Mapping[str, Mapping[str, float]]) -> Mapping[str, float] | None:
-    """The counters of a device; where it leaves the counting to its paths, theirs together."""
-    own = disks.get(device)
-    paths = [disks[path] for path in paths_of(device, disks)]
+def _counters(
+    device: str, disks: Mapping[str, Mapping[str, float]]
+) -> tuple[str, Mapping[str, float] | None]:
+    """Whose counters those of a device are, and these; where its paths do the counting, theirs together."""
+    own, paths = disks.get(device), paths_of(device, disks)
     if not paths or (own and any(own.values())):
-        return own
-    return {name: sum(path.get(name, 0.0) for path in paths) for name in DISK_SERIES}
+        return device, own
+    added = {name: sum(disks[path].get(name, 0.0) for path in paths) for name in DISK_SERIES}
+    return counted_by(device, paths), added
 
 
 def _no_rates(label: str, device: str, several: Collection[str] | None) -> str:

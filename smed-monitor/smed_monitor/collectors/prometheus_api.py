@@ -16,7 +16,7 @@ def vector(body: bytes) -> list[tuple[dict[str, str], float]]:
     """An instant query's answer as (labels, value).  Raises ContentError."""
     try:
         return [(each["metric"], float(each["value"][1])) for each in _result(body)]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise ContentError(f"is not Prometheus's answer to a query: {error!r}") from error
 
 
@@ -24,7 +24,7 @@ def matrix(body: bytes) -> list[Series]:
     """A range query's answer, one series after the other.  Raises ContentError."""
     try:
         return [[(float(at), float(value)) for at, value in each["values"]] for each in _result(body)]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ContentError(f"is not Prometheus's answer to a range query: {error!r}") from error
 
 

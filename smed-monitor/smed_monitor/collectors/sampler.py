@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.block_devices import unless_blind
-from smed_monitor.collectors.local import LocalSample, in_time, look, same_file_system
+from smed_monitor.collectors.local import LocalSample, facts_of, in_time, same_file_system
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
 from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
@@ -133,7 +133,9 @@ class TableSource(Source):
     def read(self) -> Reply:
         """Counters that are fresh, waiting for the sampler to wake where that is needed."""
         deadline = time.monotonic() + self._timeout
-        space = in_time(self._space, self._timeout, self._stuck) if self._paths else b"{}"
+        space = b"{}"
+        if self._paths:
+            space = in_time(lambda: facts_of(self._paths), self._timeout, self._stuck)
         file = self._opened()
         period, count, _via = _checked(file)
         oldest = max(OLDEST_NS, 2 * period)
@@ -181,15 +183,6 @@ class TableSource(Source):
                 f"{self._path} cannot be read: {error}; is smed-sampler running?"
             ) from error
         return self._file
-
-    def _space(self) -> bytes:
-        facts: dict[str, dict[str, object]] = {}
-        for path in self._paths:
-            try:
-                facts[path] = look(path)
-            except OSError as error:
-                facts[path] = {"error": error.strerror or str(error)}
-        return json.dumps(facts).encode()
 
 
 def _checked(file: int) -> tuple[int, int, int]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -204,11 +205,16 @@ class Settings(_Model):
         return self
 
 
-class _Kind(Protocol):
-    """What the settings must know of a collector."""
+class Kind(Protocol):
+    """What settings and description must know of a collector."""
 
     @property
-    def local(self) -> bool: ...
+    def local(self) -> bool:
+        """Whether it reads this node's files."""
+
+    @property
+    def finds_by(self) -> Literal["ost", "mount_point"]:
+        """The setting of an element by which it is found in a sample."""
 
 
 _TABLES: dict[str, type[BaseModel]] = {
@@ -223,7 +229,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 def load(
     path: Path,
     *,
-    collectors: Mapping[str, _Kind],
+    collectors: Mapping[str, Kind],
     described: Callable[[Settings], Sequence[ElementSettings]] | None = None,
 ) -> Settings:
     """Read and check ``path``; ``collectors`` are the names a target may use.
@@ -256,7 +262,7 @@ def load(
     return settings
 
 
-def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list[str]:
+def _contradictions(settings: Settings, collectors: Mapping[str, Kind]) -> list[str]:
     """What is right by itself but not together."""
     faults = []
     names = [target.name for target in settings.targets]
@@ -273,8 +279,11 @@ def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list
             )
         if target.collector == "sampler" and target.table is None:
             faults.append(f"{where}, table: is required by collector sampler")
+        faults += _authorities(where, target)
         if names.index(target.name) != number - 1:
             faults.append(f"{where}, name: is used by an earlier [[target]]")
+    for number, quota in enumerate(settings.quotas, start=1):
+        faults += _authorities(f"[[quota]] number {number} ({quota.system})", quota)
     ids = {element.id: number for number, element in reversed([*enumerate(settings.elements, start=1)])}
     known_targets = frozenset(names)
     for number, element in enumerate(settings.elements, start=1):
@@ -289,6 +298,19 @@ def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list
         if ids[element.id] != number:
             faults.append(f"{where}, id: is used by [[element]] number {ids[element.id]}")
     return faults
+
+
+def _authorities(where: str, asked: Target | QuotaSettings) -> list[str]:
+    """What is wrong with the authorities that an address is verified by."""
+    if asked.ca_file is None or urlsplit(asked.url or "").scheme != "https":
+        return []
+    try:
+        ssl.create_default_context(cafile=asked.ca_file)
+    except ssl.SSLError:
+        return [f"{where}, ca_file: {asked.ca_file} holds no certificate (PEM)"]
+    except OSError as error:
+        return [f"{where}, ca_file: {asked.ca_file} cannot be read: {error.strerror}"]
+    return []
 
 
 def _key(location: Sequence[int | str], tree: dict[str, Any]) -> str:

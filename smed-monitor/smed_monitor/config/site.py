@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, Protocol
 
 from pydantic import ValidationError
 from rdflib import Graph, Namespace, URIRef
@@ -24,21 +23,14 @@ from ses_client.errors import SesError
 from ses_client.text_files import read_text
 from ses_client.turtle import NAMESPACE, NOTHING, Lines, TurtleError, is_trig, parse_into
 
-from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Kind, Target
 from smed_monitor.core.errors import SettingsError
 
 QSM = Namespace(f"{NAMESPACE}ontology#")
 
 
-class _Kind(Protocol):
-    """What must be known of a collector."""
-
-    @property
-    def finds_by(self) -> Literal["ost", "mount_point"]: ...
-
-
 def described(
-    path: Path, targets: Sequence[Target], collectors: Mapping[str, _Kind], own: Iterable[str] = ()
+    path: Path, targets: Sequence[Target], collectors: Mapping[str, Kind], own: Iterable[str] = ()
 ) -> tuple[ElementSettings, ...]:
     """The elements of the description at ``path`` that ``targets`` show, by name; not those in ``own``.
 
@@ -125,7 +117,7 @@ class _Site:
 
 
 def _settings(
-    site: _Site, element: Node, shown: Sequence[Target], collectors: Mapping[str, _Kind]
+    site: _Site, element: Node, shown: Sequence[Target], collectors: Mapping[str, Kind]
 ) -> ElementSettings:
     first, *others = shown
     kind: str = collectors[first.collector].finds_by

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+MAX_WORDS = 500  # characters; each element of a target repeats them
+
 
 class MonitorError(Exception):
     """Base of all failures raised on purpose in this package."""
@@ -12,9 +14,16 @@ class SettingsError(MonitorError):
 
 
 class CollectorError(MonitorError):
-    """One scrape of one target failed.  ``reason`` is a short word, used as a metric label."""
+    """One scrape of one target failed.  ``reason`` is a short word, used as a metric label.
+
+    The target chose some of the words: what they say is short, and text that answers can have.
+    """
 
     reason = "other"
+
+    def __str__(self) -> str:
+        text = super().__str__().encode("utf-8", "replace").decode()
+        return text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}…"
 
 
 class UnreachableError(CollectorError):

@@ -15,16 +15,16 @@ class Kind(StrEnum):
 
 
 class Quota(NamedTuple):
-    """What one user, group or project may store in a file system, and has stored, in bytes.
+    """What one user, group or project may store in a file system, and has stored.
 
     ``name`` is that of ``id`` where it has one.  ``filesystem`` is the file system's own name, such as that
-    of a Lustre.  ``at`` is when it was looked at (epoch seconds).
+    of a Lustre.  ``sampled_at`` is when it was looked at (epoch seconds).
     """
 
     filesystem: str
     kind: Kind
     id: int
     name: str
-    used: float
-    limit: float
-    at: float
+    used_bytes: float
+    limit_bytes: float
+    sampled_at: float

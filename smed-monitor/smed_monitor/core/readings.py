@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from smed_monitor.core.errors import ElementMissingError
 from smed_monitor.core.model import Reading
+from smed_monitor.core.rates import Table
 
 COUNTERS = 5
 READ, WRITTEN, QUEUE, OPERATIONS, BUSY = range(COUNTERS)
@@ -21,7 +21,6 @@ READ, WRITTEN, QUEUE, OPERATIONS, BUSY = range(COUNTERS)
 IN_FLIGHT, FREE, SIZE, STARTED, STAMP, SERVER_SECONDS, SERVER_OPERATIONS = range(COUNTERS, 12)
 WIDTH = 12
 
-Table = NDArray[np.float64]
 Flags = tuple[bool, bool, bool]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import ceil
 from typing import Any
 
@@ -22,12 +23,9 @@ from smed_monitor.http.schemas import (
     HistoryQuery,
     ObservationsOut,
     ObservationsQuery,
-    PointOut,
     Problem,
-    QuotaOut,
     QuotasOut,
     ReadinessOut,
-    SystemQuotasOut,
 )
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.state.element_history import element_history
@@ -36,28 +34,22 @@ CONTRACT_VERSION = "1.0.0"
 MONITOR = "SMED_MONITOR"
 READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
+
+
+def _with_schema(description: str, media: str, schema: str) -> dict[str, str | dict[str, dict[str, Any]]]:
+    content = {media: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"description": description, "content": content}
+
+
+_PROBLEM = "application/problem+json", "Problem"
 REFUSED: Responses = {
-    status: {
-        "description": description,
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-    for status, description in (
-        (422, "A parameter is unknown or has a wrong value."),
-        (503, "Too many requests wait already."),
-    )
+    422: _with_schema("A parameter is unknown or has a wrong value.", *_PROBLEM),
+    503: _with_schema("Too many requests wait already.", *_PROBLEM),
 }
-UNKNOWN: Responses = {
-    404: {
-        "description": "There is no such element.",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-}
+UNKNOWN: Responses = {404: _with_schema("There is no such element.", *_PROBLEM)}
 UNCHANGED: Responses = {304: {"description": "Nothing is newer than what `If-None-Match` names."}}
 NOT_READY: Responses = {
-    503: {
-        "description": "Not ready; the checks say why.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ReadinessOut"}}},
-    }
+    503: _with_schema("Not ready; the checks say why.", "application/json", "ReadinessOut")
 }
 EXPOSITION: Responses = {200: {"description": "Prometheus text format.", "content": {"text/plain": {}}}}
 
@@ -148,21 +140,7 @@ def history(query: HistoryQuery) -> HistoryOut:
             rates = element_history(record, monitor.ring, settings, since, until, step)
     except BusyError:
         raise _busy("Too many requests wait; ask again.") from None
-    return HistoryOut(
-        element=query.element,
-        step_seconds=step,
-        source=rates.source,
-        detail=rates.detail,
-        points=[
-            PointOut(
-                at=point.at,
-                read_bytes_per_second=point.read,
-                write_bytes_per_second=point.write,
-                queue_depth=point.queue_depth,
-            )
-            for point in rates.points
-        ],
-    )
+    return HistoryOut.model_validate({"element": query.element, "step_seconds": step, **asdict(rates)})
 
 
 @api.get("/v1/quotas")
@@ -172,26 +150,7 @@ def quotas() -> QuotasOut:
 
     Looked at once a minute, where the settings name what shows it.
     """
-    return QuotasOut(
-        systems=[
-            SystemQuotasOut(
-                system=each.system,
-                target=each.target,
-                error=each.error,
-                quotas=[
-                    QuotaOut(
-                        kind=quota.kind,
-                        name=quota.name,
-                        used_bytes=quota.used,
-                        limit_bytes=quota.limit,
-                        sampled_at=quota.at,
-                    )
-                    for quota in each.quotas
-                ],
-            )
-            for each in _monitor().quotas.latest
-        ]
-    )
+    return QuotasOut.model_validate({"systems": _monitor().quotas.latest})
 
 
 @api.get("/healthz")

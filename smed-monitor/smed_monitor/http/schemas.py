@@ -15,7 +15,7 @@ MAX_STEPS = 3600
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
 class ObservationsQuery(_Model):

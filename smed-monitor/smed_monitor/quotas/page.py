@@ -40,9 +40,9 @@ def page(quotas: Iterable[Quota]) -> bytes:
     used, limit = (Gauge(name, SERIES[name], labels, registry=registry) for name in (USED, LIMIT))
     written = Gauge(WRITTEN, SERIES[WRITTEN], ["filesystem"], registry=registry)
     for quota in quotas:
-        used.labels(quota.filesystem, quota.kind, quota.id, quota.name).set(quota.used)
-        limit.labels(quota.filesystem, quota.kind, quota.id, quota.name).set(quota.limit)
-        written.labels(quota.filesystem).set(quota.at)
+        used.labels(quota.filesystem, quota.kind, quota.id, quota.name).set(quota.used_bytes)
+        limit.labels(quota.filesystem, quota.kind, quota.id, quota.name).set(quota.limit_bytes)
+        written.labels(quota.filesystem).set(quota.sampled_at)
     return generate_latest(registry)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from smed_monitor.collectors.base import Arrival, Collector
 from smed_monitor.config.settings import ElementSettings, Rule, Settings, Target
@@ -21,7 +20,7 @@ from smed_monitor.core.capability import Best
 from smed_monitor.core.errors import CollectorError, ElementMissingError
 from smed_monitor.core.loads import unknown
 from smed_monitor.core.model import Moment, Outcome, RatePair, Reading, Record
-from smed_monitor.core.rates import Windows
+from smed_monitor.core.rates import Table, Windows
 from smed_monitor.core.readings import FREE, SIZE, Readings, stacked
 from smed_monitor.core.stillness import NO_RATES
 
@@ -58,10 +57,7 @@ class Scraper:
         self._parse = collector.parser()
         self._taught = taught
         self._loads = unknown(tuple(self._known_best(element) for element in self._elements))
-        self._records = {
-            element.id: Record(element=element.id, source=target.collector, target=target.address)
-            for element in elements
-        }
+        self._records = {element.id: self._first_record(element.id) for element in elements}
 
     def records(self) -> tuple[Record, ...]:
         """What is known now, in the order of the settings."""
@@ -204,7 +200,7 @@ class Scraper:
         return (read * MEGA if read else best.read), (write * MEGA if write else best.write), source
 
 
-def known(table: NDArray[np.float64]) -> list[list[float | None]]:
+def known(table: Table) -> list[list[float | None]]:
     """The rows of ``table``, ``None`` for NaN."""
     boxed = table.astype(object)
     boxed[np.isnan(table)] = None

@@ -28,8 +28,8 @@ class Point(NamedTuple):
     """The means over one step, which ended ``at`` (epoch seconds); ``None`` where nothing is known."""
 
     at: float
-    read: float | None
-    write: float | None
+    read_bytes_per_second: float | None
+    write_bytes_per_second: float | None
     queue_depth: float | None
 
 

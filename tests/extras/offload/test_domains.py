@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,35 @@ def test_the_idlest_node_that_is_there_serves(
     named = ",".join(f"command:{name}" for name in addresses)
     said = answers(run(prefix / "chained", named, "0", nodes))
     assert said == {"open": "0", "reason": "", "call": "0", "said": serves}
+
+
+# A program may take the words and numbers of its user, of which a library knows nothing.
+SURROUNDINGS = """
+#include <locale.h>
+__attribute__((constructor)) static void begin(void) { setlocale(LC_ALL, ""); }
+"""
+NUMBERS = 'LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n'
+
+
+def test_a_program_whose_numbers_have_commas_is_served_by_the_idlest_node(
+    prefix: Path, nodes: str, tmp_path: Path
+) -> None:
+    """Those of /proc have points."""
+    (tmp_path / "numbers").write_text(NUMBERS)
+    made = subprocess.run(  # with warnings: all other categories are missing
+        ["localedef", "-c", "-i", tmp_path / "numbers", prefix / "commas"], check=False, capture_output=True
+    )
+    assert (prefix / "commas/LC_NUMERIC").exists(), made.stderr
+    (tmp_path / "surroundings.c").write_text(SURROUNDINGS)
+    library = prefix / "surroundings.so"
+    compiler = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror"]
+    subprocess.run([*compiler, tmp_path / "surroundings.c", "-o", library], check=True)
+    for name, running in (("busy", 9000), ("idle", 4000), ("idler", 2000)):
+        (prefix / f"{name}.load").write_text(f"1.90 1.00 1.00 {running}/9900 77\n")
+    named = "command:busy,command:idler,command:idle"
+    commas = {"LD_PRELOAD": str(library), "LOCPATH": str(prefix), "LC_ALL": "commas"}
+    said = answers(run(prefix / "chained", named, "0", nodes, **commas))
+    assert said == {"open": "0", "reason": "", "call": "0", "said": "idler"}
 
 
 def test_where_none_is_there_the_reason_is_said(prefix: Path, nodes: str) -> None:

@@ -118,6 +118,29 @@ def test_one_thread_waits_while_another_unlocks(remote: Region) -> None:
     # the lock is given back by the context, so the other's put comes
 
 
+@pytest.mark.parametrize("ends_by", ["close", "the item", "a call"])
+def test_child_of_fork_harms_nothing_of_its_parents(remote: Region, ends_by: str) -> None:
+    """Also where it leaves the block in which the region was opened, or what it has is collected."""
+    items = [remote.alloc("item", 10)]
+    items[0].put(b"1")
+    if (child := os.fork()) == 0:
+        status = 1
+        with contextlib.suppress(BaseException):
+            if ends_by == "close":
+                remote.close()
+            elif ends_by == "the item":
+                items.clear()
+            else:
+                with refused(errno.EHOSTDOWN):
+                    items[0].get()
+            status = 0
+        os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert items[0].get() == Value(b"1", 1)
+    assert items[0].put(b"2") == 2
+    assert [one.name for one in remote.items()] == ["item"]
+
+
 @as_root
 def test_user_has_the_rights_of_that_user_there(node: Agent, name: str) -> None:
     with Region.create(f"{name}@{node.address}", mode=0o644) as region:
@@ -198,6 +221,23 @@ def test_sessions_of_one_user_are_bounded(munged: Path, name: str) -> None:
                 wait_until(lambda: not is_alive(third), "the third is ended")
             with Region.open(name) as near:
                 assert near.facts().opened <= 4
+        Region.remove(name)
+
+
+def test_sessions_that_ended_are_counted_no_more(munged: Path, name: str) -> None:
+    """Also where who started the agent ignores the ends of children, as then it does."""
+    ignoring = ("env", "--ignore-signal=CHLD")
+
+    def is_served() -> bool:
+        with contextlib.suppress(OSError), Region.open(address):
+            return True
+        return False
+
+    with agent(munged, "--sessions", "8", inside=ignoring) as running:
+        address = f"{name}@{running.address}"
+        with Region.create(name):
+            for _ in range(10):
+                wait_until(is_served, "no place is free", 10)
         Region.remove(name)
 
 

@@ -15,7 +15,7 @@ enum { CALLS = 4, STEP = 4 };
 static void meet_one(const uint8_t *data, size_t size) {
   struct offload_part part = {.line = -1};
   char reason[OFFLOAD_REASON_MAX] = "";
-  double load;
+  unsigned long load;
   int ends[2];
   MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   size_t sent = 0;

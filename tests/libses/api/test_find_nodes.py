@@ -142,6 +142,27 @@ def test_what_fails_is_told_by_errno(
     assert said == f"{expected}\n"
 
 
+def test_signals_of_the_program_lose_no_node(script: Script, tmp_path: Path) -> None:
+    """A handler without SA_RESTART, as all of Python are, interrupts what waits for the command."""
+    command = tmp_path / "ses"
+    lines = " ".join(f"'n{number} 0.5 1.5 - lfs01/ost{number}'" for number in range(5))
+    command.write_text(f'#!/bin/sh\nfor line in {lines}; do printf %s "$line"; sleep 0.1; echo; done\n')
+    command.chmod(0o755)
+    said = script(
+        """
+        import signal
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        nodes = find(count=9, limit=9)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for node in nodes:
+            print(node.name, node.read_rate, node.write_rate, node.element)
+    """,
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+    )
+    assert said == "".join(f"n{number} 1.5 None lfs01/ost{number}\n" for number in range(5))
+
+
 def test_the_longest_requirement_reaches_the_command_whole(script: Script, tmp_path: Path) -> None:
     command, seen = tmp_path / "ses", tmp_path / "seen"
     command.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {seen}\n")

@@ -48,24 +48,35 @@ class AccountSync:
         threading.Thread(target=self._run, name="accounts", daemon=True).start()
 
     def step(self) -> None:
-        """Report what is to be reported.  What fails is logged, once, and tried again by the next step."""
-        try:
-            self._revocations.end_unseen()
-            self._revocations.settle()
-            homes = {account.name: account.vo for account in self._accounts.everybody() if account.vo}
-            reported = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
-            if reported == self._reported and self._ticks() - self._reported_at < _AGAIN:
-                return
-            self._selection.send_accounts(reported)
-        except (SesError, SQLAlchemyError) as error:
-            if self._failure != str(error):
-                self._failure = str(error)
-                _log.warning("accounts and revocations not reported", detail=self._failure)
+        """Report what is to be reported.  What fails is logged, once, and tried again by the next step.
+
+        Neither of the two waits for the other.
+        """
+        failures = []
+        for report in (self._end_tokens, self._report):
+            try:
+                report()
+            except (SesError, SQLAlchemyError) as error:
+                failures.append(str(error))
+        failure = "; ".join(dict.fromkeys(failures))
+        if failure and failure != self._failure:
+            _log.warning("accounts and revocations not reported", detail=failure)
+        self._failure = failure
+
+    def _end_tokens(self) -> None:
+        self._revocations.end_unseen()
+        self._revocations.settle()
+
+    def _report(self) -> None:
+        homes = {account.name: account.vo for account in self._accounts.everybody() if account.vo}
+        reported = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
+        if reported == self._reported and self._ticks() - self._reported_at < _AGAIN:
             return
+        self._selection.send_accounts(reported)
         left_out = sorted(homes.keys() - reported.keys())
         if left_out and reported != self._reported:
             _log.warning("no name of an organisation", accounts=left_out[:10], count=len(left_out))
-        self._reported, self._reported_at, self._failure = reported, self._ticks(), ""
+        self._reported, self._reported_at = reported, self._ticks()
 
     def _run(self) -> None:
         while True:

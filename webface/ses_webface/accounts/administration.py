@@ -8,18 +8,16 @@ import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from ses_client.errors import NotFoundError, RefusedError, SesError
 from ses_client.messages.requirements import Subject
-from werkzeug.wrappers import Response
 
 from ses_webface.accounts.forms import PersonForm
 from ses_webface.accounts.oidc import MAX_SUBJECT
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountError
 from ses_webface.accounts.tokens import shown
-from ses_webface.portal import person, portal, service
+from ses_webface.portal import Page, administrators_only, person, portal, service
 
 blueprint = Blueprint("people", __name__, url_prefix="/people")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 MAX_LISTED = 200
 
@@ -42,7 +40,7 @@ def overview() -> Page:
 @blueprint.post("")
 def add() -> Page:
     """Add an account, and show the link by which its owner chooses a password, this once."""
-    _administrators_only()
+    administrators_only()
     form, parts = PersonForm(), portal()
     if not form.validate():
         return _list_page(form), 422
@@ -59,20 +57,23 @@ def add() -> Page:
 @blueprint.get("/<name>")
 def one(name: str) -> Page:
     """Show one account, with what can be changed of it."""
-    _administrators_only()
+    administrators_only()
     who = _find(name)
-    role = "admin" if who.is_admin else "manager" if who.is_manager else ""
-    return _person_page(who, PersonForm(formdata=None, name=who.name, vo=who.vo or "", role=role))
+    return _person_page(who, _form_of(who))
 
 
 @blueprint.post("/<name>")
 def change(name: str) -> Page:
     """Change the VO and the role of an account; another role ends its tokens and links."""
-    _administrators_only()
+    administrators_only()
     who, form = _find(name), PersonForm()
     form.name.data, form.name.raw_data = who.name, [who.name]
     if not form.validate():
         return _person_page(who, form), 422
+    present = _form_of(who)
+    for field, now, was in ((form.vo, present.vo, form.was_vo), (form.role, present.role, form.was_role)):
+        if field.data == was.data:
+            field.data = now.data  # somebody else may have changed it since the form was made
     try:
         changed = portal().accounts.change(name, vo=form.vo.data or None, **_rights(form))
     except AccountError as error:
@@ -87,18 +88,16 @@ def change(name: str) -> Page:
 @blueprint.post("/<name>/link")
 def link(name: str) -> Page:
     """Make a link by which somebody chooses a password, and show it this once."""
-    _administrators_only()
+    administrators_only()
     who = _find(name)
     log.info("one-time link made", account=name, by=person().name)
-    role = "admin" if who.is_admin else "manager" if who.is_manager else ""
-    form = PersonForm(formdata=None, name=who.name, vo=who.vo or "", role=role)
-    return _person_page(who, form, _link(name))
+    return _person_page(who, _form_of(who), _link(name))
 
 
 @blueprint.post("/<name>/sign-out")
 def sign_out(name: str) -> Page:
     """Sign somebody out everywhere."""
-    _administrators_only()
+    administrators_only()
     try:
         count = portal().sessions.end_all(name)
     except AccountError:
@@ -111,7 +110,7 @@ def sign_out(name: str) -> Page:
 @blueprint.post("/<name>/remove")
 def remove(name: str) -> Page:
     """Remove an account, with its tokens; one's own stays, so that somebody is there to mend a mistake."""
-    _administrators_only()
+    administrators_only()
     _find(name)
     if name == person().name:
         flash("This is your own account: another administrator removes it.", "error")
@@ -126,7 +125,7 @@ def remove(name: str) -> Page:
 @blueprint.post("/<name>/tokens/revoke")
 def revoke(name: str) -> Page:
     """Revoke somebody's token, or all where none is named."""
-    _administrators_only()
+    administrators_only()
     _find(name)
     token, parts = request.form.get("token", ""), portal()
     if token:
@@ -146,7 +145,7 @@ def revoke(name: str) -> Page:
 @blueprint.post("/<name>/identity")
 def link_identity(name: str) -> Page:
     """Let an identity at the provider sign in as an account."""
-    _administrators_only()
+    administrators_only()
     _find(name)
     sign_in, subject = portal().oidc, request.form.get("subject", "").strip()
     if sign_in is None or not 0 < len(subject) <= MAX_SUBJECT:
@@ -161,16 +160,16 @@ def link_identity(name: str) -> Page:
     return redirect(url_for("people.one", name=name), 303)
 
 
-def _administrators_only() -> None:
-    if not person().is_admin:
-        abort(403)
-
-
 def _find(name: str) -> Person:
     account = portal().accounts.named(name)
     if account is None:
         abort(404)
     return account
+
+
+def _form_of(who: Person) -> PersonForm:
+    role, vo = "admin" if who.is_admin else "manager" if who.is_manager else "", who.vo or ""
+    return PersonForm(formdata=None, name=who.name, vo=vo, role=role, was_vo=vo, was_role=role)
 
 
 def _rights(form: PersonForm) -> dict[str, bool]:

@@ -12,7 +12,7 @@ from flask import current_app, request, url_for
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from werkzeug.wrappers import Response
 
-from ses_webface.accounts.guessing import name_key
+from ses_webface.accounts.models import digest
 
 _COOKIE = "ses_webface_browser"
 _KEPT_SECONDS = 365 * 86400
@@ -23,13 +23,13 @@ _DIGITS = 32  # of a name's digest: enough to distinguish names, and the cookie 
 def known_browser(name: str) -> str | None:
     """Return the random name of this browser when somebody signed in with it under ``name``."""
     browser, names = _read()
-    return browser if name_key(name)[:_DIGITS] in names else None
+    return browser if digest(name)[:_DIGITS] in names else None
 
 
 def remember_browser(response: Response, name: str) -> None:
     """Put into ``response`` that this browser is known under ``name``."""
     browser, names = _read()
-    mine = name_key(name)[:_DIGITS]
+    mine = digest(name)[:_DIGITS]
     kept = [mine, *(name for name in names if name != mine)][:_MAX_NAMES]
     response.set_cookie(
         _COOKIE,

@@ -77,7 +77,10 @@ class WelcomeForm(FlaskForm):  # type: ignore[misc]
 
 
 class PersonForm(FlaskForm):  # type: ignore[misc]
-    """Who somebody is: their VO and role, and for a further account the name."""
+    """Who somebody is: their VO and role, and for a further account the name.
+
+    ``was_vo`` and ``was_role`` are what they were when the form was made.
+    """
 
     name = StringField("User name", [InputRequired("Enter the user's name on the nodes.")])
     vo = StringField(
@@ -88,6 +91,8 @@ class PersonForm(FlaskForm):  # type: ignore[misc]
         ],
     )
     role = SelectField("Role", choices=[SelectChoice(*role) for role in ROLES], default="")
+    was_vo = HiddenField()
+    was_role = HiddenField()
 
 
 class TokenForm(FlaskForm):  # type: ignore[misc]

@@ -10,13 +10,12 @@ that name.  Whatever others try, from its address or under its name, its right p
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
-from ses_webface.accounts.models import FailedSignIn
+from ses_webface.accounts.models import FailedSignIn, digest
 from ses_webface.errors import WebfaceError
 
 _WINDOW_SECONDS = 3600.0  # as many of the longest waits as hold the longest wait
@@ -61,11 +60,6 @@ class Attempt:
     at: float
 
 
-def name_key(name: str) -> str:
-    """Return the digest that stands for a name: people type passwords into its field."""
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def begin(session: Session, attempt: Attempt) -> None:
     """Count an attempt as failed before its password is looked at; :func:`succeed` takes that back.
 
@@ -77,7 +71,7 @@ def begin(session: Session, attempt: Attempt) -> None:
     session.execute(delete(FailedSignIn).where(~_counted(attempt.at)))
     session.add(
         FailedSignIn(
-            name_key=name_key(attempt.name), address=attempt.address, browser=attempt.browser, at=attempt.at
+            name_key=digest(attempt.name), address=attempt.address, browser=attempt.browser, at=attempt.at
         )
     )
 
@@ -89,7 +83,7 @@ def succeed(session: Session, attempt: Attempt) -> None:
 
 
 def _counts(attempt: Attempt) -> tuple[tuple[ColumnElement[bool], _Limit], ...]:
-    name = FailedSignIn.name_key == name_key(attempt.name)
+    name = FailedSignIn.name_key == digest(attempt.name)
     if attempt.browser is not None:
         return ((name & (FailedSignIn.browser == attempt.browser), _KNOWN_BROWSER),)
     unknown = FailedSignIn.browser.is_(None)

@@ -5,14 +5,13 @@ The database holds a digest of the key alone.  A further link for the same accou
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import delete, func, select
 
-from ses_webface.accounts.models import Account, OneTimeLink
+from ses_webface.accounts.models import Account, OneTimeLink, digest
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountService, account_of, check_name, check_password
 from ses_webface.database import Database
@@ -55,7 +54,7 @@ class LinkService:
             row = session.execute(
                 select(OneTimeLink, Account.name)
                 .outerjoin(Account, Account.id == OneTimeLink.account_id)
-                .where(OneTimeLink.key_digest == _digest(key), OneTimeLink.ends_at > self._clock())
+                .where(OneTimeLink.key_digest == digest(key), OneTimeLink.ends_at > self._clock())
             ).one_or_none()
             if row is None:
                 return None
@@ -76,7 +75,7 @@ class LinkService:
         with self._database.session() as session:
             used = session.scalars(
                 delete(OneTimeLink)
-                .where(OneTimeLink.key_digest == _digest(key), OneTimeLink.ends_at > self._clock())
+                .where(OneTimeLink.key_digest == digest(key), OneTimeLink.ends_at > self._clock())
                 .returning(OneTimeLink.id)
             ).all()
         if not used:
@@ -91,10 +90,6 @@ class LinkService:
             same = OneTimeLink.account_id.is_not_distinct_from(account_id)
             session.execute(delete(OneTimeLink).where(same))
             session.add(
-                OneTimeLink(key_digest=_digest(key), account_id=account_id, ends_at=self._clock() + seconds)
+                OneTimeLink(key_digest=digest(key), account_id=account_id, ends_at=self._clock() + seconds)
             )
         return key
-
-
-def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from sqlalchemy import Double, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from ses_webface.database import Base
 
 NO_PASSWORD = "!"
+
+
+def digest(text: str) -> str:
+    """Return what stands in the database for a key that lets in, or a name: people type passwords there."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 """In place of a hash: nothing verifies against it."""
 
 

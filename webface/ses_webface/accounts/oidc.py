@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from flask import Flask, url_for
+from flask import Flask, session, url_for
 from ses_client.errors import SesError
 from ses_client.names import user_of
 from ses_client.text_files import read_toml
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_SUBJECT = 255  # characters (OpenID Connect Core 1.0, 2)
 _SECONDS = 5
+_CLIENT = "site"
+_MAX_BEGUN = 3  # tabs
 _DISCOVERY = "/.well-known/openid-configuration"
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -90,7 +92,7 @@ class OidcSignIn:
 
         self.provider = provider
         self._client: Any = OAuth(app).register(
-            "site",
+            _CLIENT,
             client_id=provider.client_id,
             client_secret=provider.secret,
             server_metadata_url=provider.issuer + _DISCOVERY,
@@ -105,6 +107,7 @@ class OidcSignIn:
 
     def begin(self) -> Response:
         """Return the way to the provider; raises ProviderError."""
+        _forget_attempts()
         try:
             self._check_issuer()
             sent: Response = self._client.authorize_redirect(url_for("accounts.oidc_back", _external=True))
@@ -144,3 +147,10 @@ class OidcSignIn:
         named = str(self._client.load_server_metadata().get("issuer", "")).rstrip("/")
         if named != self.provider.issuer:
             raise ProviderError(f"{self.provider.host} calls itself {named}: it is not believed.")
+
+
+def _forget_attempts() -> None:
+    """Forget all but the last ways to the provider: browsers drop a cookie that is longer than they keep."""
+    begun = [name for name in session if name.startswith(f"_state_{_CLIENT}_")]
+    for name in sorted(begun, key=lambda one: session[one]["exp"])[: 1 - _MAX_BEGUN]:
+        session.pop(name)

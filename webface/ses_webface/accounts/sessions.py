@@ -6,14 +6,13 @@ after the session has ended.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, and_, delete, select
 
-from ses_webface.accounts.models import Account, BrowserSession
+from ses_webface.accounts.models import Account, BrowserSession, digest
 from ses_webface.accounts.people import Person, person_of
 from ses_webface.accounts.services import account_of
 from ses_webface.database import Database
@@ -44,15 +43,10 @@ class SessionService:
         """Begin a session; returns the key for its cookie."""
         key, now = secrets.token_urlsafe(32), self._clock()
         with self._database.session() as session:
-            session.execute(
-                delete(BrowserSession).where(
-                    (BrowserSession.seen_at < now - IDLE_SECONDS)
-                    | (BrowserSession.started_at < now - MAX_SECONDS)
-                )
-            )
+            session.execute(delete(BrowserSession).where(~_goes_on(now)))
             session.add(
                 BrowserSession(
-                    key_digest=_digest(key),
+                    key_digest=digest(key),
                     account_id=person.id,
                     started_at=now,
                     seen_at=now,
@@ -68,11 +62,7 @@ class SessionService:
             row = session.execute(
                 select(BrowserSession, Account)
                 .join(Account, Account.id == BrowserSession.account_id)
-                .where(
-                    BrowserSession.key_digest == _digest(key),
-                    BrowserSession.seen_at >= now - IDLE_SECONDS,
-                    BrowserSession.started_at >= now - MAX_SECONDS,
-                )
+                .where(BrowserSession.key_digest == digest(key), _goes_on(now))
             ).one_or_none()
             if row is None:
                 return None
@@ -84,7 +74,7 @@ class SessionService:
     def end(self, key: str) -> None:
         """End one session."""
         with self._database.session() as session:
-            session.execute(delete(BrowserSession).where(BrowserSession.key_digest == _digest(key)))
+            session.execute(delete(BrowserSession).where(BrowserSession.key_digest == digest(key)))
 
     def end_all(self, name: str) -> int:
         """End every session of an account; returns how many there were, or raises AccountError."""
@@ -96,15 +86,11 @@ class SessionService:
 
     def everybody(self) -> tuple[SignedIn, ...]:
         """Return all sessions that have not run out, by name and begin."""
-        now = self._clock()
         with self._database.session() as session:
             rows = session.execute(
                 select(Account.name, BrowserSession)
                 .join(Account, Account.id == BrowserSession.account_id)
-                .where(
-                    BrowserSession.seen_at >= now - IDLE_SECONDS,
-                    BrowserSession.started_at >= now - MAX_SECONDS,
-                )
+                .where(_goes_on(self._clock()))
                 .order_by(Account.name, BrowserSession.started_at, BrowserSession.id)
             )
             return tuple(
@@ -112,5 +98,6 @@ class SessionService:
             )
 
 
-def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+def _goes_on(now: float) -> ColumnElement[bool]:
+    """Return the condition that a session has not run out."""
+    return and_(BrowserSession.seen_at >= now - IDLE_SECONDS, BrowserSession.started_at >= now - MAX_SECONDS)

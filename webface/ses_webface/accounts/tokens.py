@@ -9,14 +9,12 @@ import structlog
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from ses_client.errors import ConflictError, NotFoundError, RefusedError
 from ses_client.messages.access import MadeToken, PersonalToken
-from werkzeug.wrappers import Response
 
 from ses_webface.accounts.forms import TokenForm
-from ses_webface.portal import person, portal, service
+from ses_webface.portal import Page, person, portal, service
 
 blueprint = Blueprint("tokens", __name__, url_prefix="/account/tokens")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 
 @dataclass(frozen=True, slots=True)

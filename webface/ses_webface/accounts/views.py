@@ -7,7 +7,6 @@ import math
 import structlog
 from flask import Blueprint, abort, flash, g, redirect, render_template, request, session, url_for
 from ses_client.errors import SesError
-from werkzeug.wrappers import Response
 
 from ses_webface.accounts.browsers import known_browser, remember_browser
 from ses_webface.accounts.forms import PasswordForm, SignInForm
@@ -16,12 +15,11 @@ from ses_webface.accounts.hashing import hashes_password
 from ses_webface.accounts.oidc import ProviderError
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountError
-from ses_webface.portal import person, portal
+from ses_webface.portal import Page, person, portal
 from ses_webface.web_security import end_session, local_path, open_to_all, start_session
 
 blueprint = Blueprint("accounts", __name__)
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | tuple[str, int, dict[str, str]] | Response
 
 
 @blueprint.get("/sign-in")

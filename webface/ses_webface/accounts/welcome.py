@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import structlog
 from flask import Blueprint, flash, redirect, render_template, url_for
-from werkzeug.wrappers import Response
 
 from ses_webface.accounts.browsers import remember_browser
 from ses_webface.accounts.forms import WelcomeForm
 from ses_webface.accounts.hashing import hashes_password
 from ses_webface.accounts.links import Offer
 from ses_webface.accounts.services import AccountError
-from ses_webface.portal import portal
+from ses_webface.portal import Page, portal
 from ses_webface.web_security import open_to_all, start_session
 
 blueprint = Blueprint("welcome", __name__, url_prefix="/welcome")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 
 @blueprint.get("/<key>")

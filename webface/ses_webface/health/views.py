@@ -6,12 +6,12 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import TypeVar
 
-from flask import Blueprint, abort, render_template
+from flask import Blueprint, render_template
 from ses_client.errors import SesError
 from ses_client.messages.elements import Readiness
 
 from ses_webface.health.services import MAX_NODES, configuration_of, fleet_of, parts_of
-from ses_webface.portal import away, note_away, person, service
+from ses_webface.portal import administrators_only, away, note_away, service
 
 blueprint = Blueprint("health", __name__, url_prefix="/health")
 T = TypeVar("T")
@@ -20,8 +20,7 @@ T = TypeVar("T")
 @blueprint.get("")
 def overview() -> str:
     """Show every part; what cannot be asked is named, and the rest is shown."""
-    if not person().is_admin:
-        abort(403)
+    administrators_only()
     problems: list[str] = []
     readiness = _answer_of(service().readiness, problems) or Readiness(ready=False, checks=())
     shown = _answer_of(service().exporters, problems)

@@ -8,15 +8,13 @@ from ses_client.errors import ConflictError, RefusedError, SesError
 from ses_client.messages.knowledge import set_named_by, subject_of_set
 from ses_client.messages.requirements import LEVELS
 from ses_client.names import is_set_name
-from werkzeug.wrappers import Response
 
 from ses_webface.history import services, wording
-from ses_webface.portal import person, service
+from ses_webface.portal import Page, person, service
 from ses_webface.requirements.services import may_read
 
 blueprint = Blueprint("history", __name__, url_prefix="/history")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 _BEYOND = 2**53  # the service takes no larger number
 

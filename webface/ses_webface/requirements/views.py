@@ -12,11 +12,10 @@ from ses_client.messages.requirements import LEVELS, Requirement, RequirementSet
 from ses_client.messages.vocabulary import Expansion, Profile
 from ses_client.names import USER_FORM, VO_FORM, is_set_name
 from werkzeug.datastructures import MultiDict
-from werkzeug.wrappers import Response
 
 from ses_webface.moments import applies
 from ses_webface.pages import set_title
-from ses_webface.portal import away, note_away, person, portal, service, vocabulary, words, zone
+from ses_webface.portal import Page, away, note_away, person, portal, service, vocabulary, words, zone
 from ses_webface.profiles.services import OTHERS, by_owner
 from ses_webface.requirements import sentences, services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
@@ -26,7 +25,6 @@ from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 _NO_PROGRAM = f"Write a name of at most {MAX_APPLICATION} bytes without a slash, for example dd."
 

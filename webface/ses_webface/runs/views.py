@@ -12,16 +12,14 @@ import structlog
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from ses_client.errors import NotAllowedError, NotFoundError, RefusedError, UnavailableError
 from ses_client.messages.runs import NearRun, NearRuns, RunCount
-from werkzeug.wrappers import Response
 
-from ses_webface.portal import person, portal, service
+from ses_webface.portal import Page, person, portal, service
 from ses_webface.runs.forms import OPTIONS, faults_of, run_of
 from ses_webface.storage.forms import FaultsError
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("runs", __name__, url_prefix="/runs")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 
 @blueprint.get("")

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import structlog
-from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, request, url_for
 from ses_client.errors import NotFoundError, RefusedError, SesError
 from ses_client.messages.elements import Element
 from ses_client.messages.message import JSON
-from werkzeug.wrappers import Response
 
 from ses_webface.history.wording import edited_properties, subject_words
-from ses_webface.portal import person, service, vocabulary, zone
+from ses_webface.portal import Page, administrators_only, person, service, vocabulary, zone
 from ses_webface.storage import forms
 from ses_webface.storage.views import find
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("element_changes", __name__, url_prefix="/storage")
 log = structlog.get_logger(__name__)
-Page = str | tuple[str, int] | Response
 
 _DONE = {
     "drain": "{} takes no further files.",
@@ -43,7 +41,7 @@ _EMPTY = dict.fromkeys(
 @blueprint.get("/<system>/<name>/change")
 def edit(system: str, name: str) -> Page:
     """Show what can be changed of an element."""
-    _administrators_only()
+    administrators_only()
     _storage, element = find(f"{system}/{name}")
     return _edit_page(element, forms.stated(element))
 
@@ -51,7 +49,7 @@ def edit(system: str, name: str) -> Page:
 @blueprint.post("/<system>/<name>/<any(drain, undrain, set, remove):what>")
 def change(system: str, name: str, what: str) -> Page:
     """Show what a change would do, make it when that was seen, or show the form again as it was typed."""
-    _administrators_only()
+    administrators_only()
     _storage, element = find(f"{system}/{name}")
     fields = _fields()
     if request.form.get("again"):
@@ -62,13 +60,15 @@ def change(system: str, name: str, what: str) -> Page:
         return _edit_page(element, {**forms.stated(element), **fields}, error.faults), 422
     if what == "set" and not how:
         return _edit_page(element, fields, {"": "Nothing is different yet."}), 422
+    if what == "set":
+        fields = {name: fields[name] for name in how}  # what others change until it is made stays theirs
     return _shown_or_made(what, element.id, how, fields)
 
 
 @blueprint.get("/add")
 def add() -> Page:
     """Show the form for a further element, with what was typed before one had to sign in again."""
-    _administrators_only()
+    administrators_only()
     kept = take_draft(request.path)
     if kept is not None:
         flash("You signed in again meanwhile: nothing was added yet. What you typed is below.", "error")
@@ -78,7 +78,7 @@ def add() -> Page:
 @blueprint.post("/add")
 def add_submit() -> Page:
     """Show what adding an element would do, add it when that was seen, or show the form as it was typed."""
-    _administrators_only()
+    administrators_only()
     fields = _fields()
     if request.form.get("again"):
         return _add_page(fields)
@@ -94,11 +94,6 @@ def add_submit() -> Page:
     return _shown_or_made("add", "/".join(where.values()), {**how, **where}, fields)
 
 
-def _administrators_only() -> None:
-    if not person().is_admin:
-        abort(403)
-
-
 def _fields() -> dict[str, str]:
     return {
         name: value[:256]
@@ -111,7 +106,7 @@ def _asked(what: str, fields: Mapping[str, str], element: Element) -> JSON:
     if what == "drain":
         return forms.drained(fields, zone())
     if what == "set":
-        return forms.changed(fields, forms.stated(element), vocabulary())
+        return forms.changed(fields, forms.seen(fields, element), vocabulary())
     return {}
 
 
@@ -182,8 +177,9 @@ def _address(endpoint: str, name: str) -> str:
 
 def _edit_page(element: Element, fields: Mapping[str, str], faults: Mapping[str, str] | None = None) -> str:
     return render_template(
-        "storage/change.html", element=element, fields=fields, faults=faults or {}, states=forms.STATES
-    )
+        "storage/change.html", element=element, fields=fields, faults=faults or {}, states=forms.STATES,
+        seen=forms.seen(fields, element),
+    )  # fmt: skip
 
 
 def _add_page(fields: Mapping[str, str], faults: Mapping[str, str] | None = None) -> str:

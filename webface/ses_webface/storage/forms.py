@@ -76,6 +76,11 @@ def stated(element: Element) -> dict[str, str]:
     }
 
 
+def seen(fields: Mapping[str, str], element: Element) -> dict[str, str]:
+    """Return what was stated of an element when the form was made, which says so; else what is stated now."""
+    return {name: fields.get(f"was_{name}", value) for name, value in stated(element).items()}
+
+
 def drained(fields: Mapping[str, str], zone: ZoneInfo) -> JSON:
     """Return why and until when an element is to be drained; raises FaultsError."""
     how: JSON = {}

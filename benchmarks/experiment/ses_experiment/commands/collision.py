@@ -6,22 +6,30 @@ from typing import Any
 
 import click
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import Number, json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
 from ses_experiment import collision as collisions
 from ses_experiment.arms import PRODUCT, parse_arms
-from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses_experiment.commands.options import (
+    NUMBERS,
+    build_option,
+    rounds_option,
+    run,
+    seed_option,
+    some_of,
+    threads_option,
+)
 
 
 @click.command(epilog=examples("ses experiment collision --users 1,8 --rounds 3"))
 @click.option(
-    "--users", "writers", type=Numbers(), default="8", show_default=True, metavar="N,...",
+    "--users", "writers", type=NUMBERS, default="8", show_default=True, metavar="N,...",
     help="How many files are created together, each by a user of its own; a list such as 1,4,8,16.",
 )  # fmt: skip
 @click.option(
-    "--process", "processes", type=Words(collisions.PROCESSES), default="each", show_default=True,
+    "--process", "processes", type=some_of(collisions.PROCESSES), default="each", show_default=True,
     metavar="each,one",
     help="each: a process (dd) and a user for each file; one: one process (tee) of one user creates all; "
     "or both, separated by a comma.",
@@ -30,14 +38,7 @@ from ses_experiment.commands.options import Numbers, Words, build_option, run, s
     "--branches", type=click.IntRange(2, 64), default=8, show_default=True, metavar="N",
     help="Branches of the union, at least 2.",
 )  # fmt: skip
-@click.option(
-    "--rounds",
-    type=click.IntRange(1),
-    default=6,
-    show_default=True,
-    metavar="N",
-    help="Rounds of each arm; arms take turns.",
-)
+@rounds_option(6)
 @click.option(
     "--arm", "arms", multiple=True, default=(f"{PRODUCT},rand",), show_default=True, metavar="ARM,...",
     help="What is compared: default (the product as it comes), policies of mergerfs (rand, pfrd, mfs, lus), "
@@ -48,7 +49,7 @@ from ses_experiment.commands.options import Numbers, Words, build_option, run, s
     help="Size of each file; more where many starts need it, so that all are open together.",
 )  # fmt: skip
 @click.option(
-    "--gap", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="SECONDS",
+    "--gap", type=Number(0.0), default=0.1, show_default=True, metavar="SECONDS",
     help="Time between two starts.",
 )  # fmt: skip
 @click.option(
@@ -94,16 +95,6 @@ def _show_collision(report: collisions.Report) -> None:
         ]
         for summary in report.summaries
     ]
-    headers = [
-        "process",
-        ">files",
-        "arm",
-        ">rounds",
-        ">distinct",
-        ">most on one",
-        ">mean s",
-        ">last s",
-        "holds",
-    ]
-    table(out, headers, rows)
+    columns = "process,>files,arm,>rounds,>distinct,>most on one,>mean s,>last s,holds"
+    table(out, columns.split(","), rows)
     line(out, report.sentence)

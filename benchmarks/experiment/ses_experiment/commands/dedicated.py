@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import Number, json_option
 from ses.demo.faults import DemoError
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment.commands.options import Numbers, build_option, plot_option, run
+from ses_experiment.commands.options import NUMBERS, build_option, plot_option, run
 from ses_experiment.machine import load
 from ses_experiment.papers import dedicated as runs
 from ses_experiment.papers.curves import Panel, draw
@@ -21,13 +21,13 @@ from ses_experiment.papers.dedicated_programs import DEDICATED, SHARED, Programs
 
 @click.command(epilog=examples("ses experiment dedicated --short"))
 @click.option("--short", is_flag=True, help="16 servers and this node's sampler, at 1 and 16 ms, once.")
-@click.option("--servers", type=Numbers(), metavar="N,...",
+@click.option("--servers", type=NUMBERS, metavar="N,...",
               help="Servers that are watched, besides this node by its own sampler. [1,4,16,32]")  # fmt: skip
-@click.option("--periods", type=Numbers(), metavar="MS,...", help="Time between two readings. [1,4,16]")
-@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Length of a run. [2]")
+@click.option("--periods", type=NUMBERS, metavar="MS,...", help="Time between two readings. [1,4,16]")
+@click.option("--seconds", type=Number(0.1), metavar="S", help="Length of a run. [2]")
 @click.option("--clients", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
               help="Clients that ask; as many as cores keep them all busy.")  # fmt: skip
-@click.option("--sizes", type=Numbers(), metavar="KIB,...", help="Sizes of the file. [16]")
+@click.option("--sizes", type=NUMBERS, metavar="KIB,...", help="Sizes of the file. [16]")
 @plot_option("Figures 7 to 9")
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="Runs of each, in turns. [3]")
 @build_option

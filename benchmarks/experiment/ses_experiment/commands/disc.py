@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 import click
 from ses.commands.examples import examples
-from ses.commands.near.options import Cost
+from ses.commands.near.options import COST
 from ses.commands.options import json_option
 from ses.near.price import Prices, ratio
 from ses.output import console, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment.commands.options import Numbers, run
+from ses_experiment.commands.options import NUMBERS, run
 from ses_experiment.machine import machine
 from ses_experiment.papers import disc as discs
 
@@ -21,11 +21,11 @@ _SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 @click.command(epilog=examples("ses experiment disc --short"))
 @click.option("--short", is_flag=True, help="64 MB on each endpoint and one selectivity; a minute or two.")
-@click.option("--size", "sizes", type=Numbers(), metavar="MB,...",
+@click.option("--size", "sizes", type=NUMBERS, metavar="MB,...",
               help="Text on each endpoint: a quarter of the paper's. [32,150,256]")  # fmt: skip
 @click.option("--memory", type=click.IntRange(50), default=175, show_default=True, metavar="MB",
               help="Memory of an endpoint, kept by a control group.")  # fmt: skip
-@click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
+@click.option("--cost", "prices", type=COST, metavar="desktop=PRICE,endpoint=PRICE",
               help="Compare price and performance too.")  # fmt: skip
 @json_option
 def disc(

@@ -13,12 +13,13 @@ from ses_simulate.statistics import Interval, interval
 
 from ses_experiment.arms import PRODUCT
 from ses_experiment.commands.options import (
-    Words,
     build_option,
     ends,
     percent,
+    rounds_option,
     run,
     seed_option,
+    some_of,
     threads_option,
 )
 from ses_experiment.papers.qstorman import needs as experiment
@@ -29,16 +30,13 @@ from ses_experiment.papers.qstorman import needs as experiment
     "--users", type=click.IntRange(1, 64), default=12, show_default=True, metavar="N",
     help="How many users there are; they need 2.5, 5, 7.5 and 17.5 MB/s in turn.",
 )  # fmt: skip
-@click.option(
-    "--rounds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
-    help="Rounds of each arm; arms take turns.",
-)  # fmt: skip
+@rounds_option(5)
 @click.option(
     "--seconds", type=click.IntRange(5), default=30, show_default=True, metavar="SECONDS",
     help="How long users begin files in each round.",
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=Words(tuple(experiment.BASELINES)),
+    "--baseline", "baselines", type=some_of(tuple(experiment.BASELINES)),
     default=",".join(experiment.BASELINES), show_default=True, metavar="NAME,...",
     help="What the product is compared with.",
 )  # fmt: skip

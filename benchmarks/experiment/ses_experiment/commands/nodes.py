@@ -12,16 +12,13 @@ from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
 from ses_simulate.statistics import interval
 
-from ses_experiment.commands.options import build_option, ends, percent, run, seed_option
+from ses_experiment.commands.options import build_option, ends, percent, rounds_option, run, seed_option
 from ses_experiment.papers.qstorman import nodes as experiment
 from ses_experiment.papers.qstorman.nodes import ARMS, RANKED
 
 
 @click.command(epilog=examples("ses experiment nodes --rounds 3"))
-@click.option(
-    "--rounds", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-    help="Rounds of each arm; arms take turns.",
-)  # fmt: skip
+@rounds_option(10)
 @click.option(
     "--jobs", type=click.IntRange(1), default=4, show_default=True, metavar="N",
     help="Jobs in each round of an arm, one a second and a half after the other.",

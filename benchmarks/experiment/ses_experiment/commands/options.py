@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from ses.commands.options import Existing
+from ses.commands.options import Existing, Parsed
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.output import console, line
 from ses.progress import Progress
 from ses_client.errors import SesError
+from ses_simulate.plot import FORMATS
 from ses_simulate.statistics import Interval
 
 Result = TypeVar("Result")
@@ -35,65 +36,55 @@ build_option = click.option(
 )  # fmt: skip
 
 
+def rounds_option(rounds: int) -> Callable[[Command], Command]:
+    """Give a command the option to say how often each arm is run."""
+    return click.option(
+        "--rounds", type=click.IntRange(1), default=rounds, show_default=True, metavar="N",
+        help="Rounds of each arm; arms take turns.",
+    )  # fmt: skip
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(dict.fromkeys(int(number) for number in text.split(",")))
+    except ValueError:
+        raise ValueError(f"{text!r} is no list of numbers like 4,8.") from None
+    if min(numbers) < 1:
+        raise ValueError("Numbers begin with 1.")
+    return numbers
+
+
+def _picture(text: str) -> Path:
+    file = Path(text)
+    if file.suffix.lower() not in FORMATS:
+        raise ValueError(f"{text!r} must end in {' or '.join(FORMATS)}.")
+    return file
+
+
+NUMBERS = Parsed("numbers", _numbers)
+"""Whole numbers from 1 on, separated by commas, each once."""
+PICTURE = Parsed("picture", _picture)
+"""A file for a picture; what it cannot be is said before anything is measured."""
+
+
 def plot_option(figures: str) -> Callable[[Command], Command]:
     """Give a command the option to draw what it measured, in the form of a paper's figures."""
     return click.option(
-        "--plot", type=Picture(), metavar="FILE", help=f"Draw it in the form of {figures}: PNG or SVG."
+        "--plot", type=PICTURE, metavar="FILE", help=f"Draw it in the form of {figures}: PNG or SVG."
     )
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """Whole numbers from 1 on, separated by commas."""
+def some_of(known: tuple[str, ...]) -> Parsed:
+    """Return the type of an option that takes some of these words, separated by commas, each once."""
 
-    name = "numbers"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Return the numbers, each once."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(dict.fromkeys(int(number) for number in value.split(",")))
-        except ValueError:
-            self.fail(f"{value!r} is no list of numbers like 4,8.", param, ctx)
-        if min(numbers) < 1:
-            self.fail("Numbers begin with 1.", param, ctx)
-        return numbers
-
-
-class Picture(click.ParamType):  # type: ignore[type-arg]  # as above
-    """A file for a picture; what it cannot be is said before anything is measured."""
-
-    name = "picture"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the file."""
-        file = Path(value)
-        if file.suffix.lower() not in (".png", ".svg"):
-            self.fail(f"{value!r} must end in .png or .svg.", param, ctx)
-        return file
-
-
-class Words(click.ParamType):  # type: ignore[type-arg]  # as above
-    """Some of a set of words, separated by commas."""
-
-    name = "words"
-
-    def __init__(self, known: tuple[str, ...]) -> None:
-        self._known = known
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Return the words, each once."""
-        if isinstance(value, tuple):
-            return value
-        words = tuple(dict.fromkeys(value.split(",")))
-        unknown = [word for word in words if word not in self._known]
+    def read(text: str) -> tuple[str, ...]:
+        words = tuple(dict.fromkeys(text.split(",")))
+        unknown = [word for word in words if word not in known]
         if unknown:
-            self.fail(f"{', '.join(unknown)}: not one of {', '.join(self._known)}.", param, ctx)
+            raise ValueError(f"{', '.join(unknown)}: not one of {', '.join(known)}.")
         return words
+
+    return Parsed("words", read)
 
 
 def ends(part: Interval) -> dict[str, float | None]:

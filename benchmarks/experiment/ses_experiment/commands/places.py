@@ -14,7 +14,7 @@ from ses.output import console, line, print_json, table
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment import places as experiment
-from ses_experiment.commands.options import Words, run, seed_option
+from ses_experiment.commands.options import run, seed_option, some_of
 
 _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
 
@@ -24,7 +24,7 @@ _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
     "--rounds", type=click.IntRange(1), metavar="N", help="Batches of each arm. [5; with --short 1]"
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=Words(tuple(experiment.BASELINES)), metavar="NAME,...",
+    "--baseline", "baselines", type=some_of(tuple(experiment.BASELINES)), metavar="NAME,...",
     help="What ses place is compared with: "
     + "; ".join(f"{name} ({what})" for name, what in experiment.BASELINES.items())
     + ". [all; with --short weights]",
@@ -66,7 +66,7 @@ def places(short: bool, resume: Path | None, as_json: bool, **settings: Any) -> 
             arm: {name: {"mean": mean, "ratio": asdict(ratio)} for name, (mean, ratio) in of_arm.items()}
             for arm, of_arm in arms.items()
         }
-        print_json({**known, "batches": [batch.as_json() for batch in batches]})
+        print_json({**known, "batches": [asdict(batch) for batch in batches]})
         return
     columns = ["arm", *(text for name in names for text in (f">{name}", ">ses place by"))]
     table(console(), columns, [

@@ -14,12 +14,13 @@ from ses_simulate.statistics import interval
 
 from ses_experiment.arms import PRODUCT
 from ses_experiment.commands.options import (
-    Words,
     build_option,
     ends,
     percent,
+    rounds_option,
     run,
     seed_option,
+    some_of,
     threads_option,
 )
 from ses_experiment.papers.qstorman import programs as experiment
@@ -27,12 +28,9 @@ from ses_experiment.papers.qstorman.program_rows import ROWS
 
 
 @click.command(epilog=examples("ses experiment programs --rounds 3"))
+@rounds_option(10)
 @click.option(
-    "--rounds", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-    help="Rounds of each arm; arms take turns.",
-)  # fmt: skip
-@click.option(
-    "--baseline", "baselines", type=Words(experiment.BASELINES), default="rand,mfs", show_default=True,
+    "--baseline", "baselines", type=some_of(experiment.BASELINES), default="rand,mfs", show_default=True,
     metavar="NAME,...", help=f"Policies of the union: {', '.join(experiment.BASELINES)}.",
 )  # fmt: skip
 @threads_option

@@ -16,14 +16,14 @@ from ses.demo.interrupts import Interrupts
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 
-from ses_experiment.commands.options import Numbers, plot_option, run
+from ses_experiment.commands.options import NUMBERS, plot_option, run
 from ses_experiment.papers.curves import Panel, draw
 from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Line, Run, compare, cost, lines
 
 
 @click.command(epilog=examples("ses experiment read2 --allowed 100,400"))
 @click.option(
-    "--allowed", type=Numbers(), default="100,200,400,800", show_default=True, metavar="MB/S,...",
+    "--allowed", type=NUMBERS, default="100,200,400,800", show_default=True, metavar="MB/S,...",
     help="Rates the disk may have; without limit is always added.",
 )  # fmt: skip
 @click.option(

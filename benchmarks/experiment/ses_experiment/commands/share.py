@@ -13,7 +13,7 @@ from ses.commands.options import json_option
 from ses.demo.interrupts import Interrupts
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment.commands.options import Numbers, Words, build_option, plot_option, run
+from ses_experiment.commands.options import NUMBERS, build_option, plot_option, run, some_of
 from ses_experiment.machine import load
 from ses_experiment.papers import share as figure5
 from ses_experiment.papers import share_programs as figure6
@@ -23,10 +23,10 @@ from ses_experiment.papers.curves import Panel, draw
 @click.command(epilog=examples("ses experiment share --short"))
 @click.option("--short", is_flag=True, help="Two sizes, one provider, one round.")
 @click.option(
-    "--providers", type=Words(figure5.PROVIDERS), default="tcp,shm", show_default=True, metavar="NAME,...",
+    "--providers", type=some_of(figure5.PROVIDERS), default="tcp,shm", show_default=True, metavar="NAME,...",
     help="Providers of libfabric: tcp, or shm, whose queues of requests lie in memory.",
 )  # fmt: skip
-@click.option("--sizes", type=Numbers(), default="8,1024,16384,65536", show_default=True, metavar="BYTES,...",
+@click.option("--sizes", type=NUMBERS, default="8,1024,16384,65536", show_default=True, metavar="BYTES,...",
               help="Sizes of values.")  # fmt: skip
 @click.option("--calls", type=click.IntRange(100), default=300, show_default=True, metavar="N",
               help="Puts and gets of each size in a round.")  # fmt: skip

@@ -12,22 +12,26 @@ from ses.output import console, line, number, print_json, table
 
 from ses_experiment import steer as experiment
 from ses_experiment.background import LOADS
-from ses_experiment.commands.options import Words, build_option, run, seed_option, threads_option
+from ses_experiment.commands.options import (
+    build_option,
+    rounds_option,
+    run,
+    seed_option,
+    some_of,
+    threads_option,
+)
 
 
 @click.command(epilog=examples("ses experiment steer --clients daemon --rounds 3"))
 @click.option(
-    "--clients", type=Words(experiment.CLIENTS), default=",".join(experiment.CLIENTS), show_default=True,
+    "--clients", type=some_of(experiment.CLIENTS), default=",".join(experiment.CLIENTS), show_default=True,
     metavar="NAME,...", help="Who writes: programs of the node, containers, clients of an NFS server.",
 )  # fmt: skip
 @click.option(
     "--background", type=click.Choice(sorted(LOADS)), default="skewed", show_default=True,
     help="How busy others keep the branches.",
 )  # fmt: skip
-@click.option(
-    "--rounds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
-    help="Rounds of each arm; arms take turns.",
-)  # fmt: skip
+@rounds_option(5)
 @click.option(
     "--seconds", type=click.IntRange(5), default=30, show_default=True, metavar="SECONDS",
     help="How long users begin files in each round.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ from ses_simulate.processes import processors
 
 from ses_experiment.background import LOADS
 from ses_experiment.commands.options import (
-    Numbers,
-    Words,
+    NUMBERS,
+    PICTURE,
     build_option,
     percent,
     run,
     seed_option,
+    some_of,
     threads_option,
 )
 from ses_experiment.papers.qstorman.figures import draw_paper
@@ -43,14 +44,14 @@ _SIMULATED_SEEDS = 20
 
 @click.command(epilog=examples("ses experiment table1 --short --resume runs.jsonl"))
 @click.option(
-    "--users", type=Numbers(), metavar="N,...", help="How many users there are. [6,8,10; with --short 8]"
+    "--users", type=NUMBERS, metavar="N,...", help="How many users there are. [6,8,10; with --short 8]"
 )
 @click.option(
-    "--background", "backgrounds", type=Words(tuple(LOADS)), metavar="NAME,...",
+    "--background", "backgrounds", type=some_of(tuple(LOADS)), metavar="NAME,...",
     help="What others do: none, uniform, skewed. [all; with --short none,skewed]",
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=Words(BASELINES), metavar="NAME,...",
+    "--baseline", "baselines", type=some_of(BASELINES), metavar="NAME,...",
     help=f"Against what: {', '.join(BASELINES)}. [random,{ROUND_ROBIN}; with --paper random]",
 )  # fmt: skip
 @click.option(
@@ -70,7 +71,7 @@ _SIMULATED_SEEDS = 20
 )  # fmt: skip
 @click.option("--agent-options", "agent", default="", metavar="OPTIONS", help="Further options of ses-agent.")
 @click.option(
-    "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--plot", "picture", type=PICTURE, metavar="FILE",
     help="Also draw the results, as FILE.png or FILE.svg.",
 )  # fmt: skip
 @threads_option
@@ -122,9 +123,10 @@ def table1(
     else:
         _show(compared, beside, alone, plan.form.ideal_seconds)
     if picture is not None:
-        _draw(
-            lambda: draw_paper(compared, done, picture) if paper else draw(compared, beside, picture), picture
-        )
+        try:
+            draw_paper(compared, done, picture) if paper else draw(compared, beside, picture)
+        except OSError as error:
+            raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error
 
 
 def _arguments(stated: Mapping[str, Any]) -> list[str]:
@@ -192,12 +194,3 @@ def _show(
     for who, part in alone.items():
         how = "with the library" if who == "library" else "without it"
         line(out, f"Measured {how}: {part:.3f} of that.")
-
-
-def _draw(drawn: Callable[[], None], picture: Path) -> None:
-    try:
-        drawn()
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--plot") from error
-    except OSError as error:
-        raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses_simulate.plot import picture
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -20,21 +22,13 @@ class Panel:
 
 def draw(panels: Sequence[Panel], file: Path, marker: str = "o") -> None:
     """Draw the panels beside each other, as PNG or SVG.  Raises OSError when it cannot be written."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(5.5 * len(panels), 4), squeeze=False)
-    for axis, panel in zip(axes.flat, panels, strict=True):
-        for name, points in panel.lines.items():
-            axis.plot(*zip(*points, strict=True), marker=marker, label=name)
-        axis.set_title(panel.title)
-        axis.set_xlabel(panel.x)
-        axis.set_ylabel(panel.y)
-        axis.set_xscale(panel.scales[0])
-        axis.set_yscale(panel.scales[1])
-    axes.flat[0].legend(fontsize="x-small")
-    figure.tight_layout()
-    figure.savefig(file)
-    pyplot.close(figure)
+    with picture(file, 1, len(panels), (5.5, 4)) as axes:
+        for axis, panel in zip(axes, panels, strict=True):
+            for name, points in panel.lines.items():
+                axis.plot(*zip(*points, strict=True), marker=marker, label=name)
+            axis.set_title(panel.title)
+            axis.set_xlabel(panel.x)
+            axis.set_ylabel(panel.y)
+            axis.set_xscale(panel.scales[0])
+            axis.set_yscale(panel.scales[1])
+        axes[0].legend(fontsize="x-small")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses.demo.faults import DemoError
+from ses.demo.work import stop
 
 DEFAULT, SHARED, DEDICATED = "default", "shared", "dedicated"
 MAX_DEVICES = 24
@@ -134,19 +135,8 @@ def served(program: Path, folder: Path, core: int) -> Iterator[int]:
     key.touch(0o600)
     key.write_text(os.urandom(16).hex())
     log = folder / "sampler.log"
-    command = [
-        str(program),
-        "--table",
-        f"{folder}/remote",
-        "--period-ms",
-        "20",
-        "--always",
-        "--core",
-        str(core),
-        "--sleep",
-        "--listen",
-        "127.0.0.1:0",
-    ]
+    command = [str(program), "--table", f"{folder}/remote", "--period-ms", "20", "--always"]
+    command += ["--core", str(core), "--sleep", "--listen", "127.0.0.1:0"]
     with _started([*command, "--key-file", str(key), "--fabric", "shm", *_devices()], log) as sampler:
         _wait(sampler, lambda: "listens at" in log.read_text(), "does not listen", folder)
         if "no one-sided reads" in log.read_text():
@@ -161,12 +151,7 @@ def _started(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
     try:
         yield program
     finally:
-        program.terminate()
-        try:
-            program.wait(10)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
+        stop(program)
 
 
 def _wait(program: subprocess.Popen[bytes], done: Callable[[], bool], what: str, folder: Path) -> None:

@@ -85,33 +85,34 @@ def measure(
     DemoError, StoppedError.
     """
     need_root("The experiment", "ses experiment disc")
-    with ExitStack() as undo:
-        try:
-            work = work_directory(undo, "ses-disc-")
-            room = max(sizes) + 32
-            plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
-            whole = ENDPOINTS * max(sizes) + 32
-            plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
-            _groups(work.name, memory, undo)
-            stand = set_up(work, plans, undo, interrupts, progress)
-            stand.shape(LINK_BITS)
-            undo.enter_context(own_state(work))
-            rows = []
-            counts: dict[str, tuple[str, ...]] = {"wordcount": WORDCOUNT, WORDCOUNT_OF_ALL: WORDS}
-            cells = [(sizes[0], selections[0], counts)]
-            cells += [(size, selections[0], {"wordcount": WORDCOUNT}) for size in sizes[1:]]
-            cells += [(sizes[-1], selected, {"egrep": EGREP}) for selected in selections]
-            for size, selected, programs in cells:
-                _write(stand, size, selected)
-                for name, argv in programs.items():
-                    interrupts.check()
-                    progress(f"{name}, {size} MB on each endpoint, {selected:.1%} of the lines")
-                    case = _Case(name, argv, size, selected, work.name, memory)
-                    rows.append(_row(stand, case))
-            return rows
-        finally:
-            interrupts.hold()
-            progress("removing everything")
+    with interrupts.undoing(progress) as undo:
+        work = work_directory(undo, "ses-disc-")
+        room = _room(max(sizes))
+        plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
+        whole = _room(ENDPOINTS * max(sizes))
+        plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
+        _groups(work.name, memory, undo)
+        stand = set_up(work, plans, undo, interrupts, progress)
+        stand.shape(LINK_BITS)
+        undo.enter_context(own_state(work))
+        rows = []
+        counts: dict[str, tuple[str, ...]] = {"wordcount": WORDCOUNT, WORDCOUNT_OF_ALL: WORDS}
+        cells = [(sizes[0], selections[0], counts)]
+        cells += [(size, selections[0], {"wordcount": WORDCOUNT}) for size in sizes[1:]]
+        cells += [(sizes[-1], selected, {"egrep": EGREP}) for selected in selections]
+        for size, selected, programs in cells:
+            _write(stand, size, selected)
+            for name, argv in programs.items():
+                interrupts.check()
+                progress(f"{name}, {size} MB on each endpoint, {selected:.1%} of the lines")
+                case = _Case(name, argv, size, selected, work.name, memory)
+                rows.append(_row(stand, case))
+        return rows
+
+
+def _room(megabytes: int) -> int:
+    """Return the MB of a disk that has room for so many, and for what the file system keeps for itself."""
+    return megabytes + megabytes // 10 + 32
 
 
 def _names() -> list[str]:

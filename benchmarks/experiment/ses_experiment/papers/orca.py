@@ -18,7 +18,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -132,49 +132,45 @@ def measure(
 ) -> list[Cell]:
     """Run the grid and undo all it made, however it ends; raises DemoError, StoppedError."""
     need_root("The experiment", "ses experiment orca")
-    with ExitStack() as undo:
-        try:
-            work = work_directory(undo, "ses-orca-")
-            commands = PROGRAMS | FURTHER
-            single = scan.installed() if SCAN in grid.programs else None
-            if single:
-                commands[SCAN] = scan.prepare(work, single, max(grid.clients))
-            elif SCAN in grid.programs:
-                progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
-            places = server.find(build) if SERVER in grid.programs else None
-            room = (3 if SERVER in grid.programs else 2) * sum(grid.sizes) + 64
-            rate = int(KINDS["alike"].disk_rate)
-            disks = [BranchPlan(disk, rate, rate, room, room) for disk in _disks(grid)]
-            stand = set_up(work, disks[:1], undo, interrupts, progress)
-            undo.enter_context(own_state(work))
-            node = StorageNode(stand, work.name, undo)
-            database = server.Server(places, work, stand, node, undo) if places else None
-            for size in grid.sizes:
-                progress(f"writing {size} MB")
-                write_text(stand.disks / disks[0].name / f"{size}.txt", size)
-                if SCAN in commands:
-                    scan.write_table(stand.disks / disks[0].name / f"{size}.csv", size)
-                if database:
-                    database.write_tables(disks[0].name, size)
-            for disk in disks[1:]:
-                stand.twin(disk, disks[0].name)
+    with interrupts.undoing(progress) as undo:
+        work = work_directory(undo, "ses-orca-")
+        commands = PROGRAMS | FURTHER
+        single = scan.installed() if SCAN in grid.programs else None
+        if single:
+            commands[SCAN] = scan.prepare(work, single, max(grid.clients))
+        elif SCAN in grid.programs:
+            progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
+        places = server.find(build) if SERVER in grid.programs else None
+        room = (3 if SERVER in grid.programs else 2) * sum(grid.sizes) + 64
+        rate = int(KINDS["alike"].disk_rate)
+        disks = [BranchPlan(disk, rate, rate, room, room) for disk in _disks(grid)]
+        stand = set_up(work, disks[:1], undo, interrupts, progress)
+        undo.enter_context(own_state(work))
+        node = StorageNode(stand, work.name, undo)
+        database = server.Server(places, work, stand, node, undo) if places else None
+        for size in grid.sizes:
+            progress(f"writing {size} MB")
+            write_text(stand.disks / disks[0].name / f"{size}.txt", size)
+            if SCAN in commands:
+                scan.write_table(stand.disks / disks[0].name / f"{size}.csv", size)
             if database:
-                for size, disk in itertools.product(grid.sizes, disks):
-                    database.add_tables(disk.name, size)
-            cells = []
-            programs = [program for program in grid.programs if program in commands]
-            programs += server.QUERIES if database else ()
-            for size, kind, link, program, clients in itertools.product(
-                grid.sizes, grid.kinds, grid.links, programs, grid.clients
-            ):
-                progress(f"{program}, {size} MB, {kind} nodes, {link} Mb/s, {clients} clients")
-                interrupts.check()
-                case = Case(program, commands.get(program, ()), size, kind, link, clients)
-                cells.append(_cell(stand, node, case, grid, database))
-            return cells
-        finally:
-            interrupts.hold()
-            progress("removing everything")
+                database.write_tables(disks[0].name, size)
+        for disk in disks[1:]:
+            stand.twin(disk, disks[0].name)
+        if database:
+            for size, disk in itertools.product(grid.sizes, disks):
+                database.add_tables(disk.name, size)
+        cells = []
+        programs = [program for program in grid.programs if program in commands]
+        programs += server.QUERIES if database else ()
+        for size, kind, link, program, clients in itertools.product(
+            grid.sizes, grid.kinds, grid.links, programs, grid.clients
+        ):
+            progress(f"{program}, {size} MB, {kind} nodes, {link} Mb/s, {clients} clients")
+            interrupts.check()
+            case = Case(program, commands.get(program, ()), size, kind, link, clients)
+            cells.append(_cell(stand, node, case, grid, database))
+        return cells
 
 
 @dataclass(frozen=True, slots=True)

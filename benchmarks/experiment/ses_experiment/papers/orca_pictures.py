@@ -7,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ses_simulate.plot import picture
+
 from ses_experiment.papers.orca import Cell
-from ses_experiment.papers.qstorman.pictures import picture
 from ses_experiment.papers.storage_node import Series
 
 
@@ -18,7 +19,7 @@ def draw(cells: Sequence[Cell], file: Path) -> None:
     Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
     """
     last = {cell.program: cell for cell in cells}
-    with picture(file, 3, 1.6 + 0.3 * len(cells)) as (times, network, processor):
+    with picture(file, 1, 3, (5, 1.6 + 0.3 * len(cells))) as (times, network, processor):
         for place, cell in enumerate(cells[::-1]):
             times.barh(place + 0.2, cell.near_seconds, height=0.38, color="tab:blue")
             times.barh(place - 0.2, cell.here_seconds, height=0.38, color="lightsteelblue")

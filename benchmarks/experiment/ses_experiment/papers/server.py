@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ses.demo.faults import DemoError
+from ses.demo.work import stop
 
 from ses_experiment.papers import scan
 from ses_experiment.papers.storage_node import StorageNode
@@ -85,7 +86,7 @@ class Server:
         client = ("nsenter", f"--net=/run/netns/{stand.client}", *scan.AS_USER)
         with (self._folder / "log").open("wb") as log:
             process = subprocess.Popen([*client, *postgres], stdout=log, stderr=log, start_new_session=True)
-        undo.callback(self._stop, process)
+        undo.callback(stop, process, _READY_SECONDS)  # it waits for sessions, of which none is left
         self._wait(process)
         self._sql(_EXTENSION.format(build=extension, address=ADDRESS, rsh=self._remote_shell(node)))
 
@@ -152,12 +153,3 @@ class Server:
             if process.poll() is not None or time.monotonic() > until:
                 raise DemoError(f"PostgreSQL does not start: {(self._folder / 'log').read_text().strip()}")
             time.sleep(0.1)
-
-    @staticmethod
-    def _stop(process: subprocess.Popen[bytes]) -> None:
-        process.terminate()  # it waits for sessions, of which none is left
-        try:
-            process.wait(_READY_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()

@@ -66,28 +66,24 @@ def measure(
     """Run each way in turns, ``calls`` puts and gets of each size in a round.  Raises DemoError."""
     mine = cores()
     found: dict[tuple[str, str, str, int], list[tuple[float, float, float]]] = {}
-    with ExitStack() as undo:
-        try:
-            stand = set_up(2, "ses experiment share", agent, undo, interrupts)
-            for turn in range(rounds):
-                for provider in providers:
-                    for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
-                        interrupts.check()
-                        progress(f"{provider}, {arm}, round {turn + 1}")
-                        used = mine.every if arm in (PLAIN, FIRST) else mine.fewer
-                        with ExitStack() as run:
-                            options = ("--provider", provider, *options_of(arm, mine.free))
-                            stand.start_agent(stand.nodes[0], run, *options)
-                            with busy(stand, set() if arm == IDLE else used, len(mine.every)) as got:
-                                taken = _ask(stand, provider, sizes, calls, min(mine.every))
-                                share = got()
-                        for (operation, size), times in taken.items():
-                            cut = statistics.quantiles(times, n=100)
-                            key = (provider, arm, operation, size)
-                            found.setdefault(key, []).append((cut[49], cut[98], share))
-        finally:
-            interrupts.hold()
-            progress("removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand = set_up(2, "ses experiment share", agent, undo, interrupts)
+        for turn in range(rounds):
+            for provider in providers:
+                for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
+                    interrupts.check()
+                    progress(f"{provider}, {arm}, round {turn + 1}")
+                    used = mine.every if arm in (PLAIN, FIRST) else mine.fewer
+                    with ExitStack() as run:
+                        options = ("--provider", provider, *options_of(arm, mine.free))
+                        stand.start_agent(stand.nodes[0], run, *options)
+                        with busy(stand, set() if arm == IDLE else used, len(mine.every)) as got:
+                            taken = _ask(stand, provider, sizes, calls, min(mine.every))
+                            share = got()
+                    for (operation, size), times in taken.items():
+                        cut = statistics.quantiles(times, n=100)
+                        key = (provider, arm, operation, size)
+                        found.setdefault(key, []).append((cut[49], cut[98], share))
     return [_line(*key, measured) for key, measured in found.items()]
 
 

@@ -63,31 +63,27 @@ def measure(
     mine = cores()
     selected: dict[tuple[str, int], list[float]] = {}
     saved: dict[tuple[str, str, float], list[tuple[float, ...]]] = {}
-    with ExitStack() as undo:
-        try:
-            folder = work_directory(undo, "ses-share-programs-")
-            for name in ("select", "checkpoint"):
-                _compile(name, folder, agent.parents[2])
-            stand = set_up(NODES + 1, "ses experiment share", agent, undo, interrupts)
-            for turn in range(rounds):
-                for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
-                    with ExitStack() as run:
-                        for node in stand.nodes[:NODES]:
-                            stand.start_agent(node, run, *options_of(arm, mine.free))
-                        used = mine.every if arm == PLAIN else mine.fewer
-                        for count in records:
-                            interrupts.check()
-                            progress(f"select from {count} records, {arm}, round {turn + 1}")
-                            selected.setdefault((arm, count), []).append(_select(stand, folder, count, used))
+    with interrupts.undoing(progress) as undo:
+        folder = work_directory(undo, "ses-share-programs-")
+        for name in ("select", "checkpoint"):
+            _compile(name, folder, agent.parents[2])
+        stand = set_up(NODES + 1, "ses experiment share", agent, undo, interrupts)
+        for turn in range(rounds):
+            for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
+                with ExitStack() as run:
+                    for node in stand.nodes[:NODES]:
+                        stand.start_agent(node, run, *options_of(arm, mine.free))
+                    used = mine.every if arm == PLAIN else mine.fewer
+                    for count in records:
                         interrupts.check()
-                        progress(f"checkpoints, {arm}, round {turn + 1}")
-                        for model, probability, *times in _checkpoint(stand, folder, steps, used):
-                            saved.setdefault((arm, str(model), float(probability)), []).append(
-                                tuple(map(float, times))
-                            )
-        finally:
-            interrupts.hold()
-            progress("removing everything")
+                        progress(f"select from {count} records, {arm}, round {turn + 1}")
+                        selected.setdefault((arm, count), []).append(_select(stand, folder, count, used))
+                    interrupts.check()
+                    progress(f"checkpoints, {arm}, round {turn + 1}")
+                    for model, probability, *times in _checkpoint(stand, folder, steps, used):
+                        saved.setdefault((arm, str(model), float(probability)), []).append(
+                            tuple(map(float, times))
+                        )
     selects = [Select(*key, statistics.median(times)) for key, times in selected.items()]
     return selects, [
         Checkpoint(*key, *(statistics.median(column) for column in zip(*times, strict=True)))

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ses.demo.faults import DemoError
+from ses.demo.work import stop
 
 from ses_experiment.remote_storage import RemoteStorage
 
@@ -66,7 +67,7 @@ class StorageNode:
             folder.mkdir()
             undo.callback(folder.rmdir)
         self._inside = subprocess.Popen(["nsenter", f"--net=/run/netns/{stand.storage}", "sleep", "infinity"])
-        undo.callback(self._end, self._inside)
+        undo.callback(stop, self._inside)
 
     @property
     def _folders(self) -> list[Path]:
@@ -136,11 +137,6 @@ class StorageNode:
 
     def _used(self) -> int:
         return int((_GROUPS / "cpuacct" / self._group / "cpuacct.usage").read_text()) if self.counted else 0
-
-    @staticmethod
-    def _end(process: subprocess.Popen[bytes]) -> None:
-        process.terminate()
-        process.wait()
 
 
 def _serve(file: Path) -> None:

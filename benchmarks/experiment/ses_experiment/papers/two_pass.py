@@ -75,45 +75,41 @@ def measure(
 ) -> tuple[list[Pass], Near]:
     """Predict and run the sort of so many MiB, then sort near; undoes all it made.  Raises DemoError."""
     need_root("The experiment", "ses experiment sort")
-    with ExitStack() as undo:
-        try:
-            work = work_directory(undo, "ses-sort-")
-            program = work / "two_pass_sort"
-            tool("cc", "-O2", "-o", str(program), str(EXAMPLE))
-            throttle = find_throttle(work.name)
-            undo.callback(throttle.close)
-            room = 4 * megabytes + _CALIBRATION_ROOM
-            plan = BranchPlan("disk", READ_RATE, WRITE_RATE, room, room)
-            disk = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
-            data = disk.directory / "input"
-            write_records(data, megabytes)
-            slow_down(disk, throttle, undo)
-            progress("measuring the disk")
-            place = calibration.Place("disk", "", disk.directory)
-            rates = calibration.measure(place, _CALIBRATION_BYTES, 30.0)
-            interrupts.check()
-            progress("sorting a sample in memory")
-            used = _processor(program, work, max(1, megabytes // _SAMPLE))
-            expected = [
-                forecast(
-                    Work(megabytes * 2**20, megabytes * 2**20, used[name] * megabytes, overlapped=False),
-                    [Place("disk", rates.read_rate, rates.write_rate)],
-                )
-                for name in PASSES
-            ]
-            interrupts.check()
-            progress(f"sorting {megabytes} MiB: {sum(each.seconds for each in expected):.1f} s predicted")
-            run = _sorted(program, data, disk.directory / "output", max(1, megabytes // _RUNS))
-            passes = [
-                Pass(name, each.seconds, run[name][0], each.binding.value, *map(int, run[name][2:]))
-                for name, each in zip(PASSES, expected, strict=True)
-            ]
-            interrupts.check()
-            progress("sorting near the data")
-            return passes, _near(work, megabytes)
-        finally:
-            interrupts.hold()
-            progress("removing everything")
+    with interrupts.undoing(progress) as undo:
+        work = work_directory(undo, "ses-sort-")
+        program = work / "two_pass_sort"
+        tool("cc", "-O2", "-o", str(program), str(EXAMPLE))
+        throttle = find_throttle(work.name)
+        undo.callback(throttle.close)
+        room = 4 * megabytes + _CALIBRATION_ROOM
+        plan = BranchPlan("disk", READ_RATE, WRITE_RATE, room, room)
+        disk = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
+        data = disk.directory / "input"
+        write_records(data, megabytes)
+        slow_down(disk, throttle, undo)
+        progress("measuring the disk")
+        place = calibration.Place("disk", "", disk.directory)
+        rates = calibration.measure(place, _CALIBRATION_BYTES, 30.0)
+        interrupts.check()
+        progress("sorting a sample in memory")
+        used = _processor(program, work, max(1, megabytes // _SAMPLE))
+        expected = [
+            forecast(
+                Work(megabytes * 2**20, megabytes * 2**20, used[name] * megabytes, overlapped=False),
+                [Place("disk", rates.read_rate, rates.write_rate)],
+            )
+            for name in PASSES
+        ]
+        interrupts.check()
+        progress(f"sorting {megabytes} MiB: {sum(each.seconds for each in expected):.1f} s predicted")
+        run = _sorted(program, data, disk.directory / "output", max(1, megabytes // _RUNS))
+        passes = [
+            Pass(name, each.seconds, run[name][0], each.binding.value, *map(int, run[name][2:]))
+            for name, each in zip(PASSES, expected, strict=True)
+        ]
+        interrupts.check()
+        progress("sorting near the data")
+        return passes, _near(work, megabytes)
 
 
 def write_records(file: Path, megabytes: int) -> None:

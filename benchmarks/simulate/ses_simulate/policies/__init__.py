@@ -26,70 +26,40 @@ from ses_simulate.policies.variants import VARIANTS
 
 Maker: TypeAlias = Callable[[World], Policy]
 
-POLICIES: Mapping[str, Maker] = {
-    "random": RandomChoice,
-    "roundrobin": RoundRobin,
-    "nodes-turns": NodesTurns,
-    "free-space": FreeSpace,
-    "observed-throughput": ObservedThroughput,
-    "stale-first": partial(StaleArgmin, first=True),
-    "stale-argmin": StaleArgmin,
-    "two-choices": TwoChoices,
-    "load-interpretation": LoadInterpretation,
-    "buckets": Buckets,
-    "min-cost-flow": MinCostFlow,
-    "convex-flow": partial(MinCostFlow, convex=True),
-    "pfrd": DrawnByFree,
-    "mfs": MostFree,
-    "lus": LeastUsed,
-    "wass": Wass,
-    "xrootd": Xrootd,
-    "xrootd-5.7": partial(Xrootd, drawn=True),
-    "hdfs": Hdfs,
-    "mythtv": MythTv,
-    "jiq": JoinIdle,
-    "two-true": TwoTrue,
-    "least-open": LeastOpen,
-    "ours": Ours,
-    "tickets": Tickets,
-    "clairvoyant": Clairvoyant,
-    "least-work": LeastWork,
+RULES: Mapping[str, tuple[Maker, str]] = {
+    "random": (RandomChoice, "any element, each as likely; mergerfs's rand"),
+    "roundrobin": (RoundRobin, "Lustre's turns"),
+    "nodes-turns": (NodesTurns, "turns that each node takes by itself"),
+    "free-space": (FreeSpace, "Lustre's draw by free space; turns while that is even"),
+    "observed-throughput": (ObservedThroughput, "the highest observed rate, as the paper can be read"),
+    "stale-first": (partial(StaleArgmin, first=True), "the best of the last sample, the first of equals"),
+    "stale-argmin": (StaleArgmin, "the best of the last sample, any of equals"),
+    "two-choices": (TwoChoices, "the better of two drawn at random, by the last sample"),
+    "load-interpretation": (LoadInterpretation, "drawn by the last sample, more evenly as it ages"),
+    "buckets": (Buckets, "AIOT's buckets of utilisation, first in first out"),
+    "min-cost-flow": (MinCostFlow, "a flow solved at each sample, with linear costs"),
+    "convex-flow": (partial(MinCostFlow, convex=True), "the same with the cost of sharing"),
+    "pfrd": (DrawnByFree, "mergerfs's draw by free space"),
+    "mfs": (MostFree, "mergerfs's most free space"),
+    "lus": (LeastUsed, "mergerfs's least used space"),
+    "wass": (Wass, "dCache's draw by free space and its writers"),
+    "xrootd": (Xrootd, "XRootD's least loaded server of the last report"),
+    "xrootd-5.7": (partial(Xrootd, drawn=True), "XRootD's draw by the load of the last report"),
+    "hdfs": (Hdfs, "any but those with twice the mean of files"),
+    "mythtv": (MythTv, "fewest own files, then most free space"),
+    "jiq": (JoinIdle, "any element without a file, else any"),
+    "two-true": (TwoTrue, "of two at random the one with fewer files"),
+    "least-open": (LeastOpen, "fewest own open files, from the ledger alone"),
+    "ours": (Ours, "the core that programs, agents and service share"),
+    "tickets": (Tickets, "the same, but fixed ahead of need"),
+    "clairvoyant": (Clairvoyant, "the best true share; slowdowns are compared with it"),
+    "least-work": (LeastWork, "the element done with the file first; sees all, too"),
 }
-
-SAYS: Mapping[str, str] = {
-    "random": "any element, each as likely; mergerfs's rand",
-    "roundrobin": "Lustre's turns",
-    "nodes-turns": "turns that each node takes by itself",
-    "free-space": "Lustre's draw by free space; turns while that is even",
-    "observed-throughput": "the highest observed rate, as the paper can be read",
-    "stale-first": "the best of the last sample, the first of equals",
-    "stale-argmin": "the best of the last sample, any of equals",
-    "two-choices": "the better of two drawn at random, by the last sample",
-    "load-interpretation": "drawn by the last sample, more evenly as it ages",
-    "buckets": "AIOT's buckets of utilisation, first in first out",
-    "min-cost-flow": "a flow solved at each sample, with linear costs",
-    "convex-flow": "the same with the cost of sharing",
-    "pfrd": "mergerfs's draw by free space",
-    "mfs": "mergerfs's most free space",
-    "lus": "mergerfs's least used space",
-    "wass": "dCache's draw by free space and its writers",
-    "xrootd": "XRootD's least loaded server of the last report",
-    "xrootd-5.7": "XRootD's draw by the load of the last report",
-    "hdfs": "any but those with twice the mean of files",
-    "mythtv": "fewest own files, then most free space",
-    "jiq": "any element without a file, else any",
-    "two-true": "of two at random the one with fewer files",
-    "least-open": "fewest own open files, from the ledger alone",
-    "ours": "the core that programs, agents and service share",
-    "tickets": "the same, but fixed ahead of need",
-    "clairvoyant": "the best true share; slowdowns are compared with it",
-    "least-work": "the element done with the file first; sees all, too",
-}
-"""What each rule does, for people."""
+"""What makes each rule, and what it does, for people."""
 
 
 def make(name: str, world: World) -> Policy:
     """Return a rule by name for a world, or the product with a term switched."""
     if name in VARIANTS:
-        return Ours(world, VARIANTS[name])
-    return POLICIES[name](world)
+        return Ours(world, VARIANTS[name][0])
+    return RULES[name][0](world)

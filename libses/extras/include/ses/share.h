@@ -57,7 +57,7 @@
  *   EDQUOT     of another node: the caller, or for a put the region's owner, has as much memory
  *              there as its agent allows one user (ses-share-agent --memory)
  *   EEXIST     there is one of this name
- *   EHOSTDOWN  the other node, or its agent, is gone
+ *   EHOSTDOWN  the other node, or its agent, is gone; or the region was opened before a fork()
  *   EHOSTUNREACH  nobody listens there
  *   EINVAL     a name, size or number that is not allowed (see the limits below)
  *   EMSGSIZE   the value is larger than the item or the room

@@ -200,6 +200,7 @@ int main(int argc, char **argv) {
     return ses_refuse(PROGRAM, "--listen:", why);
   if (pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
     return 1;
+  signal(SIGCHLD, SIG_DFL); /* who started this may ignore it: then no end is learned of */
   if (!ses_stay_on_core(PROGRAM, options.core) || !ses_go_first(PROGRAM, options.fifo))
     return 1;
   ses_served_limit(options.sessions);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "remote/proof.h"
+#include "runtime/self.h"
 #include "system/clock.h"
 
 #define ANSWER_NS                                                                                  \
@@ -17,6 +18,7 @@ struct ses_remote {
   int connection;
   bool lost;
   unsigned keepers;
+  int owner; /* the process that opened it */
   uint64_t number;
   uint8_t secret[SES_REMOTE_NUMBER];
   struct ses_fabric *fabric;
@@ -34,6 +36,12 @@ static const char *node_of(const char *name) {
 }
 
 bool ses_remote_is_meant(const char *name) { return node_of(name) != NULL; }
+
+/* A child of fork() has the connection as well: what it said there, its parent would have said, and
+ * another thread may have had the turn. */
+static bool is_of_parent(const struct ses_remote *remote) {
+  return remote->owner != ses_self_pid();
+}
 
 /* ------------------------------------------------------------------- handshake */
 
@@ -108,6 +116,7 @@ int ses_remote_open(const char *name, uint32_t operation, const ses_share_option
     return ENOMEM;
   pthread_mutex_init(&made->turn, NULL);
   made->keepers = 1;
+  made->owner = ses_self_pid();
   int status = connect_to(node, deadline, &made->connection);
   if (status != 0) {
     free(made);
@@ -124,6 +133,10 @@ int ses_remote_open(const char *name, uint32_t operation, const ses_share_option
 }
 
 void ses_remote_close(struct ses_remote *remote) {
+  if (is_of_parent(remote)) {
+    close(remote->connection);
+    return;
+  }
   pthread_mutex_lock(&remote->turn);
   remote->lost = true;
   if (remote->fabric)
@@ -140,6 +153,8 @@ void ses_remote_keep(struct ses_remote *remote) {
 }
 
 void ses_remote_drop(struct ses_remote *remote) {
+  if (is_of_parent(remote))
+    return;
   pthread_mutex_lock(&remote->turn);
   bool last = --remote->keepers == 0;
   pthread_mutex_unlock(&remote->turn);
@@ -215,6 +230,8 @@ static int exchange(struct ses_remote *remote, struct ses_remote_call *call) {
 int ses_remote_ask(struct ses_remote *remote, struct ses_remote_call *call, uint64_t patience_ns) {
   struct ses_remote_request *request = &call->asked;
   uint64_t start = ses_now_ns();
+  if (is_of_parent(remote))
+    return EHOSTDOWN;
   for (;;) {
     uint64_t gone = ses_now_ns() - start;
     request->wait_ns = gone < patience_ns ? patience_ns - gone : 0;

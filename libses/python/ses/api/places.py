@@ -121,11 +121,13 @@ def _of_machine(placement: Placement, file: Path | None) -> Iterator[Placement]:
 
     from ses.place import placing
 
+    process = os.getpid()
     try:
         yield placement
     finally:
-        with suppress(NotFoundError):  # somebody released it meanwhile
-            placing.release(str(placement.claim.id), file)
+        if os.getpid() == process:  # and none that was forked in the block
+            with suppress(NotFoundError):  # somebody released it meanwhile
+                placing.release(str(placement.claim.id), file)
 
 
 @contextmanager
@@ -135,7 +137,7 @@ def _of_service(client: ServiceClient, given: PlaceGiven, held: Holder) -> Itera
 
     from ses.place import service
 
-    over = threading.Event()
+    over, process = threading.Event(), os.getpid()
     if service.needs_renewal(given):
         renewing = (client, given, held, lambda seconds: not over.wait(seconds))
         threading.Thread(target=service.renew_while_it_lives, args=renewing, daemon=True).start()
@@ -143,5 +145,6 @@ def _of_service(client: ServiceClient, given: PlaceGiven, held: Holder) -> Itera
         yield given
     finally:
         over.set()
-        with suppress(SesError):  # it ends with the process, at the latest
-            service.release(client, given)
+        if os.getpid() == process:  # and none that was forked in the block
+            with suppress(SesError):  # it ends with the process, at the latest
+                service.release(client, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -45,27 +46,21 @@ class StoragePolicy:
         self._c = library()
         self._policy = _owned(self._c.ses_policy_new())
         self._settings: dict[str, object] = {}
-        for set_rate, rate in (
+        stated: tuple[tuple[Callable[[Any], None], Any], ...] = (
             (self.set_current_read_rate, current_read_rate),
             (self.set_average_read_rate, average_read_rate),
             (self.set_current_write_rate, current_write_rate),
             (self.set_average_write_rate, average_write_rate),
             (self.set_capacity, capacity),
-        ):
-            if rate is not None:
-                set_rate(rate)
-        for set_size, size in (
             (self.set_expected_size, expected_size),
             (self.set_stripe_size, stripe_size),
-        ):
-            if size is not None:
-                set_size(size)
-        if stripe_count is not None:
-            self.set_stripe_count(stripe_count)
-        if pool is not None:
-            self.set_pool(pool)
-        if application is not None:
-            self.set_application(application)
+            (self.set_stripe_count, stripe_count),
+            (self.set_pool, pool),
+            (self.set_application, application),
+        )
+        for state, value in stated:
+            if value is not None:
+                state(value)
 
     def copy(self) -> StoragePolicy:
         """Return a policy of its own with the same content."""

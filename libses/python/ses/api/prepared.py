@@ -68,7 +68,7 @@ class Places:
         """Choose one of the directories; its claim ends with the block, or the process.  As :func:`place`."""
         from ses.place.request import check_name
 
-        whole = None if size is None else whole_bytes("size", size)
+        process, whole = os.getpid(), None if size is None else whole_bytes("size", size)
         check_name(mkdir)
         try:
             with self._locked():
@@ -79,8 +79,9 @@ class Places:
         try:
             yield placement
         finally:
-            self._ended.append(placement.claim)
-            self._end()
+            if os.getpid() == process:  # and none that was forked in the block
+                self._ended.append(placement.claim)
+                self._end()
 
     def _end(self) -> None:
         """End claims, now or after the choice that is being made: a block may be collected in its middle."""

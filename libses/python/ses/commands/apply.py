@@ -16,7 +16,7 @@ from ses_client.messages.requirements import Subject
 
 from ses.amounts import Size
 from ses.commands.examples import examples
-from ses.commands.options import Existing, service_command, subject_options
+from ses.commands.options import Existing, Number, service_command, subject_options
 from ses.file_layout import layout_of
 from ses.lustre import applied, blob
 from ses.lustre.evidence import pools_at
@@ -49,7 +49,7 @@ class _Place:
 @click.argument("directory", type=Existing(file_okay=False))
 @click.option("--watch", is_flag=True, help="Go on, and change it when the choice changes, until Ctrl-C.")
 @click.option(
-    "--every", type=click.FloatRange(0.1, 86400),
+    "--every", type=Number(0.1, 86400),
     help="Seconds between two looks with --watch. [60; of a union 0.2]",
 )  # fmt: skip
 @click.option("--undo", is_flag=True, help="Give the directory or the union back what it had before.")
@@ -72,9 +72,7 @@ def apply(
     undo: bool,
     least_branches: int,
     least_free: int,
-    user: str,
-    application: str | None,
-    vo: str | None,
+    subject: Subject,
 ) -> None:
     """Set a Lustre DIRECTORY's default, or steer a mergerfs union, to where files are served best now.
 
@@ -87,7 +85,6 @@ def apply(
     --watch, put back what was there before. Exits with 5 when the site describes neither there, or
     no element is left.
     """
-    subject = Subject(user=user, application=application, vo=vo)
     if is_union(directory):
         if undo:
             undo_union(directory, as_json)

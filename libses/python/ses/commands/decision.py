@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from ses_client.messages.requirements import ResolvedRequirement
-from ses_client.messages.selections import Candidate, Prediction, Refusal
+from ses_client.messages.files import File
+from ses_client.messages.requirements import ResolvedRequirement, Subject
+from ses_client.messages.selections import Candidate, PlacementRecord, Prediction, Refusal
 
 from ses.columns import Column
 from ses.output import line, number, seconds, table
@@ -21,6 +22,11 @@ def show_requirements(out: Console, requirements: Sequence[ResolvedRequirement],
     line(out, f"{title}:")
     for requirement in requirements:
         line(out, f"  {written(requirement)}  ({origin(requirement)})")
+
+
+def called(who: Subject | PlacementRecord | File) -> str:
+    """Return a user, with the application where one is named."""
+    return who.user + (f":{who.application}" if who.application else "")
 
 
 def origin(requirement: ResolvedRequirement) -> str:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import click
-from ses_client.errors import NotFoundError, SesError, UsageError
+from rich.console import Console
+from ses_client.errors import NotFoundError, UsageError
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing, json_option
 from ses.lustre.description import turtle
-from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
-from ses.lustre.statfs import ask_targets
-from ses.lustre.targets import FileSystem, gather
-from ses.output import console, line, print_json, say, table
+from ses.lustre.targets import FileSystem, gather, mounted_at
+from ses.output import console, line, print_json, say, table, write_file
 from ses.place.described import DIRECTORIES, DirectorySet
 from ses.place.described import look as directory_set
 from ses.place.described import turtle as set_turtle
 from ses.slurm.description import turtle as nodes_turtle
+from ses.slurm.nodes import Cluster
 from ses.slurm.nodes import look as look_at_nodes
-from ses.union.branches import look
+from ses.union.branches import Union, look
 from ses.union.branches import turtle as union_turtle
 from ses.union.unmounted import check_mounted, on_the_root
-from ses.whole_file import write_whole
+
+
+class _Found(Protocol):
+    def as_json(self) -> dict[str, Any]: ...
+
+
+Found = TypeVar("Found", bound=_Found)
 
 
 @click.command(
@@ -80,24 +88,37 @@ def discover(
         raise UsageError(f"{others[0] if others else '--name'} goes with --directories.")
     if root is not None and path is None:
         raise UsageError("--parameters goes with --lustre.")
+    where = written, as_json
     if slurm:
-        _discover_nodes(written, as_json)
+        _put_out(look_at_nodes(), nodes_turtle, _show_nodes, *where)
     elif first:
-        _discover_directories(directory_set(name or DIRECTORIES, [*first, *others]), written, as_json)
+        _put_out(directory_set(name or DIRECTORIES, [*first, *others]), set_turtle, _show_set, *where)
     elif union is not None:
-        _discover_union(union, written, as_json)
+        _put_out(_union(union, written), union_turtle, _show_union, *where)
     elif path is not None:
-        _discover_lustre(path, written, root, as_json)
+        _put_out(_lustre(path, root), turtle, _show_lustre, *where)
 
 
-def _discover_nodes(written: str | None, as_json: bool) -> None:
-    cluster = look_at_nodes()
-    if _write(written, nodes_turtle(cluster)):
+def _put_out(
+    found: Found,
+    describe: Callable[[Found], str],
+    show: Callable[[Console, Found], None],
+    written: str | None,
+    as_json: bool,
+) -> None:
+    """Write the description where it was asked for; print what was found, but beside one that is printed."""
+    if written == "-":
+        click.echo(describe(found), nl=False)
         return
+    if written is not None:
+        write_file(Path(written), describe(found))
     if as_json:
-        print_json(cluster.as_json())
-        return
-    out = console()
+        print_json(found.as_json())
+    else:
+        show(console(), found)
+
+
+def _show_nodes(out: Console, cluster: Cluster) -> None:
     line(out, f"Slurm's cluster {cluster.name}")
     rows = [
         [
@@ -112,19 +133,17 @@ def _discover_nodes(written: str | None, as_json: bool) -> None:
     table(out, ("class", "nodes", ">count", "features", "uplink"), rows)
 
 
-def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
+def _union(mount: Path, written: str | None) -> Union:
     union = look(mount)
     branches = [branch.directory for branch in union.branches]
     for cause, step in on_the_root(branches):
         say(f"Warning: {cause} {step}", err=True)
     if written:
         check_mounted(branches)
-    if _write(written, union_turtle(union) if written else ""):
-        return
-    if as_json:
-        print_json(union.as_json())
-        return
-    out = console()
+    return union
+
+
+def _show_union(out: Console, union: Union) -> None:
     line(out, f"{union.name} at {union.mount_point}, a mergerfs union on {union.server}")
     rows = [
         [branch.name, branch.mode, branch.state, _gb(branch.capacity_bytes), branch.directory]
@@ -133,13 +152,7 @@ def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
     table(out, ("branch", "mode", "state", ">capacity GB", "directory"), rows)
 
 
-def _discover_directories(found: DirectorySet, written: str | None, as_json: bool) -> None:
-    if _write(written, set_turtle(found)):
-        return
-    if as_json:
-        print_json(found.as_json())
-        return
-    out = console()
+def _show_set(out: Console, found: DirectorySet) -> None:
     line(out, f"{found.name}, a set of {len(found.directories)} directories")
     rows = [
         [
@@ -155,43 +168,16 @@ def _discover_directories(found: DirectorySet, written: str | None, as_json: boo
     table(out, ("element", "server", "device", "file system", ">capacity GB", "directory"), rows)
 
 
-def _discover_lustre(path: Path, written: str | None, root: Path | None, as_json: bool) -> None:
-    system = _copied(path, root) if root is not None else _mounted(path)
+def _lustre(path: Path, root: Path | None) -> FileSystem:
+    system = mounted_at(path) if root is None else gather(path.name, str(path), Parameters(root))
     if not system.targets:
         raise NotFoundError(
             f"No OST of {system.name} can be seen from here. Is the file system mounted on this node?"
         )
-    if _write(written, turtle(system)):
-        return
-    if as_json:
-        print_json(system.as_json())
-    else:
-        _show(system)
+    return system
 
 
-def _write(written: str | None, text: str) -> bool:
-    """Write a description where it was asked for; return whether that was standard output."""
-    if written == "-":
-        click.echo(text, nl=False)
-    elif written is not None:
-        try:
-            write_whole(Path(written), text)
-        except OSError as error:
-            raise SesError(f"{written} cannot be written: {error.strerror}.") from error
-    return written == "-"
-
-
-def _mounted(path: Path) -> FileSystem:
-    mount = mount_of(path)
-    return gather(mount.file_system, mount.mount_point, Parameters(), ask_targets(Path(mount.mount_point)))
-
-
-def _copied(path: Path, root: Path) -> FileSystem:
-    return gather(path.name, str(path), Parameters(root))
-
-
-def _show(system: FileSystem) -> None:
-    out = console()
+def _show_lustre(out: Console, system: FileSystem) -> None:
     line(out, f"{system.name} at {system.mount_point}, Lustre {system.version or 'of unknown version'}")
     headers = ("OST", "use", "state", "flags", ">capacity GB", ">available GB", "server", "pools")
     rows = [

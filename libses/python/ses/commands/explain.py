@@ -17,7 +17,7 @@ from ses_client.messages.selections import PlacementRecord, Prediction
 from ses_client.visible import on_one_line
 
 from ses.basepath import basepath, same_directory
-from ses.commands.decision import show_candidates, show_refused, show_requirements
+from ses.commands.decision import called, show_candidates, show_refused, show_requirements
 from ses.commands.examples import examples
 from ses.commands.options import FileName, service_command, wide_option
 from ses.evidence import CLOCKS_SECONDS, Match, judge
@@ -166,12 +166,11 @@ def _still_known(client: ServiceClient, path: Path) -> str:
         return ""
     received = received_by(client, file.placement_id)
     verdict = [] if received is None else verdict_lines(received)
-    who = file.user + (f":{file.application}" if file.application else "")
     when = "" if file.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(file.ended_at))
     return "\n  ".join([
         f"The explanation of {on_one_line(name)} is not kept any more: the service keeps those of the last "
         "files that ended (10,000, unless the site sets max_records). Known of the last file of this name:",
-        f"created by   {who}, ended{when}",
+        f"created by   {called(file)}, ended{when}",
         f"chosen       {file.element}",
         *(f"received     {line}" for line in verdict),
     ])  # fmt: skip
@@ -197,13 +196,12 @@ def _show(
     verified: bool | None,
     received: Received | None,
 ) -> None:
-    who = placement.user + (f":{placement.application}" if placement.application else "")
     line(out, on_one_line(str(path)))
     if placement.path not in (None, str(path)):
         line(out, f"  created as   {on_one_line(placement.path or '')}")
     if nearest.doubt:
         line(out, f"  in doubt     {nearest.doubt}", "yellow")
-    line(out, f"  created by   {who}")
+    line(out, f"  created by   {called(placement)}")
     line(out, f"  chosen       {placement.element}, distance {placement.distance:.3f}")
     line(out, f"  predicted    {_amounts(placement.predicted) or 'nothing was asked for'}")
     if placement.predicted_now and placement.predicted_now != placement.predicted:

@@ -16,7 +16,7 @@ from ses.doctor.mounts import check_undescribed
 from ses.output import console, line, print_json, say, table
 from ses.setup.contents import SERVICE_PORT, Answers
 from ses.setup.storage import set_of, storage_at
-from ses.setup.writing import extend, lacking, planned, write
+from ses.setup.writing import ADMIN, extend, lacking, planned, write
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:@%/+=,?&~\[\]-]+")  # goes into a line of options without quotes
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
@@ -155,6 +155,11 @@ def _check(answers: Answers) -> None:
     for name in (*answers.hosts, *answers.nodes):
         if not _NAME.fullmatch(name.replace(":", "0")):
             raise UsageError(f"{name!r} is no name of a machine.")
+    if ADMIN in answers.nodes:
+        raise UsageError(
+            f"The token of a node called {ADMIN} would lie where the administrator's does: leave it out, and "
+            f"make its token afterwards (ses-service token new --role node --node {ADMIN})."
+        )
     for word in (str(answers.directory), answers.kb_url, answers.database_url):
         if word and not _PLAIN.fullmatch(word):
             raise UsageError(f"{word!r} has characters that cannot stand in a line of options.")
@@ -186,7 +191,7 @@ def _show_next(answers: Answers, is_first: bool) -> None:
     line(out, f"  ses kb validate {here}/site.ttl")
     line(out, f"  smed-monitor check --config {here}/smed.toml --site {here}/site.ttl")
     if not is_first:
-        line(out, "  systemctl restart smed-monitor  (the service reads the description again by itself)")
+        line(out, "  systemctl restart smed-monitor ses-service  (they read the description when they start)")
         return
     line(out, "  systemctl enable --now smed-monitor ses-service ses-webface")
     line(out, f"  ses doctor; from other machines: ses doctor --url https://{host}:{SERVICE_PORT}")

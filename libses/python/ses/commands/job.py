@@ -10,7 +10,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
 from ses.commands.examples import examples
-from ses.commands.options import service_command
+from ses.commands.options import Number, service_command
 from ses.files import listed
 from ses.job import Job, Need, middle
 from ses.output import console, line, number, print_json, table
@@ -22,7 +22,7 @@ _PAUSE_SECONDS = 0.2
 @click.command(epilog=examples("ses job 4711", "ses job 4711 --wait 30 --comment"))
 @click.argument("job")
 @click.option(
-    "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
+    "--wait", type=Number(0), default=0.0, metavar="SECONDS",
     help="Seconds to wait for files that are open, or not reported yet.",
 )  # fmt: skip
 @click.option("--comment", is_flag=True, help="Write one line of it into AdminComment of Slurm's job.")
@@ -65,7 +65,13 @@ def _show(out: Console, summary: Job) -> None:
         headers = ("kind", ">required", ">promised", ">got", "", "verdicts")
         table(out, headers, [_need(need) for need in summary.needs.values()])
     rows = [
-        [name, str(share.files), str(share.open), number(share.written / 1e6), number(share.read / 1e6)]
+        [
+            name,
+            str(share.files),
+            str(share.open),
+            number(share.bytes_written / 1e6),
+            number(share.bytes_read / 1e6),
+        ]
         for name, share in sorted(summary.elements.items())
     ]
     table(out, ("element", ">files", ">open", ">MB written", ">MB read"), rows)

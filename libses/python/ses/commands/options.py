@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from ses_client.address import DEFAULT_URL
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from ses_client.client import ServiceClient
 
     Connect = Callable[[], ServiceClient]
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class FileName(click.Path):
@@ -47,6 +46,34 @@ class Existing(click.Path):
         if not Path(value).exists():
             raise NotFoundError(f"There is no {'file' if self.file_okay else 'directory'} {value}.")
         return super().convert(value, param, ctx)
+
+
+class Number(click.FloatRange):
+    """A finite number in a range, which click's own lets ``nan`` pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
+
+
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
+    """What ``read`` makes of a text; it raises ValueError with a sentence for what it cannot read."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what was read; what is no text was read before."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -104,12 +131,20 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _url_option(_token_option(_ca_option(with_address)))
 
 
-def subject_options(command: Command) -> Command:
-    """Give a command ``--user``, ``--application`` and ``--vo``."""
+def subject_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--user``, ``--application`` and ``--vo``; it receives ``subject``."""
+
+    @functools.wraps(command)
+    def with_subject(*, user: str, application: str | None, vo: str | None, **rest: Any) -> Any:
+        from ses_client.messages.requirements import Subject
+
+        return command(subject=Subject(user=user, application=application, vo=vo), **rest)
+
+    asking = with_subject
     for option in (
         click.option("--vo", help="Virtual organisation. [the user's home VO]"),
         click.option("--application", help="Short name of the program, like dd."),
         click.option("--user", default=current_user, show_default="you", help="User name on the nodes."),
     ):
-        command = option(command)
-    return command
+        asking = option(asking)
+    return asking

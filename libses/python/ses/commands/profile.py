@@ -12,7 +12,7 @@ from ses_client.errors import NotFoundError, SesError, UsageError
 from ses_client.visible import on_one_line
 
 from ses.commands.examples import examples
-from ses.commands.options import service_command
+from ses.commands.options import Number, service_command
 from ses.commands.requirements.storing import save_option, store
 from ses.output import console, line, number, print_json, table, write_json
 from ses.profiling.darshan import read_log
@@ -46,7 +46,7 @@ _LARGE = 1e6
     "milliseconds at each look.",
 )  # fmt: skip
 @click.option(
-    "--margin", default=MARGIN, show_default=True, type=click.FloatRange(1.0, 10.0),
+    "--margin", default=MARGIN, show_default=True, type=Number(1.0, 10.0),
     help="How much more to require than was measured.",
 )  # fmt: skip
 @save_option

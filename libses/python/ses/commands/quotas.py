@@ -7,7 +7,7 @@ from ses_client.client import ServiceClient
 from ses_client.messages.quotas import Quota
 
 from ses.commands.examples import examples
-from ses.commands.options import service_command
+from ses.commands.options import Number, service_command
 from ses.commands.unknown_names import must_be_system, note
 from ses.output import console, line, number, print_json, table
 
@@ -18,7 +18,7 @@ from ses.output import console, line, number, print_json, table
 @click.option("--kind", type=click.Choice(["user", "group", "project"]), help="Only those of this kind.")
 @click.option(
     "--within",
-    type=click.FloatRange(0, 3650, min_open=True),
+    type=Number(0, 3650, min_open=True),
     metavar="DAYS",
     help="Only those that are used up within this number of days.",
 )

@@ -10,7 +10,7 @@ from ses_client.messages.requirements import Subject
 from ses_client.messages.selections import Selection
 
 from ses.amounts import Size
-from ses.commands.decision import show_candidates, show_refused, show_requirements
+from ses.commands.decision import called, show_candidates, show_refused, show_requirements
 from ses.commands.elements.effects import element_id
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options, wide_option
@@ -42,9 +42,7 @@ def rank(
     client: ServiceClient,
     as_json: bool,
     requirement: tuple[str, ...],
-    user: str,
-    application: str | None,
-    vo: str | None,
+    subject: Subject,
     hard: bool,
     system: str | None,
     profile: str | None,
@@ -66,7 +64,7 @@ def rank(
         if amount is not None:
             explicit.append(make_requirement(name.replace("_", "-"), amount, strictness=strictness))
     selection = client.select(
-        Subject(user=user, application=application, vo=vo),
+        subject,
         explicit,
         storage_system=system,
         profile=profile,
@@ -77,13 +75,13 @@ def rank(
     if as_json:
         print_json(selection)
     else:
-        _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
+        _show(console(wide=wide), selection, subject)
     if not selection.candidates:
         raise SystemExit(EXIT_NOT_FOUND)
 
 
-def _show(out: Console, selection: Selection, who: str) -> None:
-    show_requirements(out, selection.requirements, f"Requirements of {who}")
+def _show(out: Console, selection: Selection, subject: Subject) -> None:
+    show_requirements(out, selection.requirements, f"Requirements of {called(subject)}")
     if selection.candidates:
         show_candidates(out, selection.candidates)
     else:

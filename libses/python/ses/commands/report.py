@@ -7,16 +7,14 @@ from pathlib import Path
 
 import click
 from ses_client.client import ServiceClient
-from ses_client.errors import SesError
 from ses_client.messages.files import Sum, cause_words
 
 from ses.commands.examples import examples
 from ses.commands.file_options import file_options
 from ses.commands.options import service_command
 from ses.commands.unknown_names import explain_no_files
-from ses.output import console, line, print_json, table
+from ses.output import console, line, print_json, table, write_file
 from ses.report import hour, page
-from ses.whole_file import write_whole
 
 _MAX_ROWS = 10
 _HEADERS = (
@@ -52,10 +50,7 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
         explain_no_files(client, asked)
     if html is not None:
         about = ", ".join(f"{name} {value}" for name, value in sorted(asked.items()) if name != "since")
-        try:
-            write_whole(html, page(summed, about or "all files", time.time()))
-        except OSError as error:
-            raise SesError(f"{html} cannot be written: {error.strerror}.") from None
+        write_file(html, page(summed, about or "all files", time.time()))
     if as_json:
         print_json(summed)
         return

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
-from types import FrameType, TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
 from typing import Any, Self
 
 from ses.demo.faults import DemoError, StoppedError
@@ -36,18 +37,22 @@ class Interrupts:
                 self._before[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self._received = number
 
-    def hold(self) -> None:
-        """From now on ``check()`` raises nothing: the undoing has started."""
-        self._undoing = True
+    @contextmanager
+    def undoing(self, progress: Callable[[str], None]) -> Iterator[ExitStack]:
+        """Yield a stack for what undoes what is made; while it does that ``check()`` raises nothing."""
+        with ExitStack() as undo:
+            try:
+                yield undo
+            finally:
+                self._undoing = True
+                progress("stopping and removing everything")
 
     def check(self) -> None:
         """Raise StoppedError if a signal came."""

@@ -5,23 +5,18 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from ses_client.mounts import MOUNTINFO, parse_mounts
+
 from ses.demo.faults import DemoError
 from ses.demo.tools import tool
-from ses.lustre.mounts import read_mounts, unescaped
 
-_MOUNTS = Path("/proc/self/mounts")
 _PATIENCE_SECONDS = 5.0
 
 
 def mount_type(directory: Path) -> str | None:
     """Return the file system type mounted on a directory (the topmost one), ``None`` if none is."""
-    file_system = None
-    wanted = str(directory)
-    for entry in read_mounts(_MOUNTS).split("\n")[:-1]:
-        fields = entry.split(" ")
-        if unescaped(fields[1]) == wanted:
-            file_system = fields[2]
-    return file_system
+    types = [mount.type for mount in parse_mounts(MOUNTINFO.read_bytes()) if mount.point == str(directory)]
+    return types[-1] if types else None
 
 
 def unmount(directory: Path) -> None:

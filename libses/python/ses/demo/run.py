@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -83,27 +82,23 @@ def demonstrate(
 
     need_root("The demonstration", "make demo")
     parts = find_parts(options.build)
-    with ExitStack() as undo:
-        try:
-            work = work_directory(undo, "qstorman-demo-")
-            storage = set_up(work, undo, step)
-            step("starting the services")
-            chain = start_chain(work, parts, storage, undo, interrupts)
-            report = _compare(options, parts, work, storage, chain, interrupts, step)
-            show(report)
-            if keep is not None:
-                step("making a portal account")
-                password = add_portal_account(parts, chain, ACCOUNT)
-                of = chain.services
-                keep(Running(work, of.service_url, chain.portal_url, ACCOUNT, password,
-                              of.tokens.admin, chain.socket, of.preload, storage.union,
-                              report.pages))  # fmt: skip
-                while True:
-                    chain.processes.check()
-                    interrupts.pause(1.0)
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        work = work_directory(undo, "qstorman-demo-")
+        storage = set_up(work, undo, step)
+        step("starting the services")
+        chain = start_chain(work, parts, storage, undo, interrupts)
+        report = _compare(options, parts, work, storage, chain, interrupts, step)
+        show(report)
+        if keep is not None:
+            step("making a portal account")
+            password = add_portal_account(parts, chain, ACCOUNT)
+            of = chain.services
+            keep(Running(work, of.service_url, chain.portal_url, ACCOUNT, password,
+                          of.tokens.admin, chain.socket, of.preload, storage.union,
+                          report.pages))  # fmt: skip
+            while True:
+                chain.processes.check()
+                interrupts.pause(1.0)
     return report
 
 

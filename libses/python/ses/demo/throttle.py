@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Protocol
 
 from ses.demo.faults import DemoError
-from ses.lustre.mounts import read_mounts
 
 
 class Throttle(Protocol):
@@ -124,7 +123,7 @@ def find_throttle(name: str, mounts: Path = Path("/proc/self/mounts")) -> Thrott
 
     ``name`` is used for a control group, where one has to be made.
     """
-    entries = [entry.split(" ") for entry in read_mounts(mounts).split("\n")[:-1]]
+    entries = [entry.split(" ") for entry in os.fsdecode(mounts.read_bytes()).split("\n")[:-1]]
     for _, where, kind, options, *_ in entries:
         if kind == "cgroup" and "blkio" in options.split(","):
             root = Path(where)

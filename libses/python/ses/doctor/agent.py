@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -21,91 +21,74 @@ _START = "Start ses-agent, or name its socket with --socket or SES_AGENT_SOCKET.
 _LOG = "Look at the agent's log (journalctl -u ses-agent) and restart it."
 
 
-def check_socket(path: Path) -> list[Finding]:
+def check_socket(path: Path) -> Finding:
     """Look at the socket file and at who listens there."""
     try:
         state = path.stat()
     except PermissionError:
-        return [
-            fault(
-                SOCKET,
-                f"{path} cannot be reached: its directory is closed to you.",
-                f"Open it to every user: chmod 755 {quote(str(path.parent))}",
-            )
-        ]
+        return fault(
+            SOCKET,
+            f"{path} cannot be reached: its directory is closed to you.",
+            f"Open it to every user: chmod 755 {quote(str(path.parent))}",
+        )
     except OSError:
-        return [fault(SOCKET, f"{path} does not exist.", _START)]
+        return fault(SOCKET, f"{path} does not exist.", _START)
     if not stat.S_ISSOCK(state.st_mode):
-        return [fault(SOCKET, f"{path} is not a socket.", f"Remove it. {_START}")]
+        return fault(SOCKET, f"{path} is not a socket.", f"Remove it. {_START}")
     if state.st_mode & 0o222 != 0o222:
-        return [
-            fault(
-                SOCKET,
-                f"Not every user may ask at {path} (mode {state.st_mode & 0o777:04o}).",
-                f"Open it: chmod 666 {quote(str(path))}",
-            )
-        ]
+        return fault(
+            SOCKET,
+            f"Not every user may ask at {path} (mode {state.st_mode & 0o777:04o}).",
+            f"Open it: chmod 666 {quote(str(path))}",
+        )
     try:
         uid = listener(path, _LIMIT_SECONDS)
     except OSError as error:
-        return [fault(SOCKET, f"Nobody listens on {path} ({error.strerror or error}).", _START)]
+        return fault(SOCKET, f"Nobody listens on {path} ({error.strerror or error}).", _START)
     if uid not in (0, os.geteuid()):
-        return [
-            fault(
-                SOCKET,
-                f"The listener on {path} runs as uid {uid}: programs of others do not trust it.",
-                "Run ses-agent as root, or as the user it serves.",
-            )
-        ]
-    return [ok(SOCKET, f"{path}: somebody listens, as uid {uid}")]
+        return fault(
+            SOCKET,
+            f"The listener on {path} runs as uid {uid}: programs of others do not trust it.",
+            "Run ses-agent as root, or as the user it serves.",
+        )
+    return ok(SOCKET, f"{path}: somebody listens, as uid {uid}")
 
 
-def check_reaches(path: Path) -> list[Finding]:
+def check_reaches(path: Path) -> Iterator[Finding]:
     """Look at what the agent writes of its service beside its socket; no finding where there is no file."""
     state, *more = _lines_of_agent(path) or [""]
     how, _, rest = state.partition(" ")
     url, _, cause = rest.strip().partition(" ")
-    refused = []
-    for line in more:
-        if not line.startswith("refused "):
-            continue
-        number, _, what = line.removeprefix("refused ").partition(" ")
+    if how == "reached":
+        yield ok(SERVICE, f"the agent reaches {url}")
+    if refusals := [line.removeprefix("refused ") for line in more if line.startswith("refused ")]:
+        number, _, what = refusals[-1].partition(" ")
         detail = f"The service refused {number} parts of what the agent announced, last {what.rstrip('.')}."
         mend = "Nobody else's files are affected. Use agent and service of the same version."
-        refused = [warning(SERVICE, detail, mend)]
-    if not how:
-        return refused
-    if how == "reached":
-        return [ok(SERVICE, f"the agent reaches {url}"), *refused]
-    return [
-        *refused,
-        fault(
+        yield warning(SERVICE, detail, mend)
+    if how not in ("", "reached"):
+        yield fault(
             SERVICE,
             f"The agent does not reach {url}: {cause.rstrip('.')}.",
             "Programs go on with what it knew. Compare its --service, --service-ca and --token-file with the "
             "service's (/etc/default/ses-agent).",
-        ),
-    ]
+        )
 
 
-def check_threads(path: Path) -> list[Finding]:
+def check_threads(path: Path) -> Iterator[Finding]:
     """Look which threads of the agent have stalled, by the same file."""
-    findings = []
     for line in _lines_of_agent(path)[1:]:
         kind, *words = line.split(" ", 5)
         if kind != "stalled" or len(words) != _STALLED_WORDS or not words[2].isdecimal():
             continue
         pid, thread, since, name, work = words
-        findings.append(
-            fault(
-                THREADS,
-                f"The agent's thread {name} has stalled since {second(int(since))}: {work}.",
-                f"As root, see what it waits for: cat /proc/{pid}/task/{thread}/stack, and which file system "
-                "hangs: findmnt, then stat -f on each mount point. It goes on when that answers or is "
-                "unmounted (umount -f); else: systemctl restart ses-agent",
-            )
+        yield fault(
+            THREADS,
+            f"The agent's thread {name} has stalled since {second(int(since))}: {work}.",
+            f"As root, see what it waits for: cat /proc/{pid}/task/{thread}/stack, and which file system "
+            "hangs: findmnt, then stat -f on each mount point. It goes on when that answers or is "
+            "unmounted (umount -f); else: systemctl restart ses-agent",
         )
-    return findings
 
 
 def _lines_of_agent(path: Path) -> list[str]:

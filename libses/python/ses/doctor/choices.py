@@ -7,6 +7,7 @@ created as if there were no library.  None of this loses a file, so none of it i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from shlex import quote
 
 from ses_client.unions import Union
@@ -18,31 +19,25 @@ _POLICY = "category.create"
 _PRESERVING = ("ep", "msp")
 
 
-def check_choices(union: Union) -> list[Finding]:
+def check_choices(union: Union) -> Iterator[Finding]:
     """Read the settings of a mergerfs union; what it does not know (older ones) is no warning."""
     mount, says = union.mount_point, union.options
     change = quote(f"{mount}/.mergerfs")
     policy = says.get("func.create") or says.get(_POLICY) or ""
-    findings = []
     if policy.startswith(_PRESERVING) and says.get("ignorepponrename") != "true":
-        findings.append(
-            warning(
-                CHOICE,
-                f"The union on {mount} creates by {policy}, which keeps files on the branches that have "
-                "their directory: a file placed on another cannot be linked there, and mergerfs chooses.",
-                "Mount it with category.create=pfrd, "
-                f"or now: setfattr -n user.mergerfs.{_POLICY} -v pfrd {change}",
-            )
+        yield warning(
+            CHOICE,
+            f"The union on {mount} creates by {policy}, which keeps files on the branches that have "
+            "their directory: a file placed on another cannot be linked there, and mergerfs chooses.",
+            "Mount it with category.create=pfrd, "
+            f"or now: setfattr -n user.mergerfs.{_POLICY} -v pfrd {change}",
         )
     exdev = says.get("link-exdev")
     if exdev not in (None, "passthrough"):
-        findings.append(
-            warning(
-                CHOICE,
-                f"The union on {mount} has link-exdev={exdev}: where it cannot link a placed file, its "
-                "name is a symbolic link for a moment, which is taken away again, and mergerfs chooses.",
-                f"Mount it with link-exdev=passthrough, "
-                f"or now: setfattr -n user.mergerfs.link-exdev -v passthrough {change}",
-            )
+        yield warning(
+            CHOICE,
+            f"The union on {mount} has link-exdev={exdev}: where it cannot link a placed file, its "
+            "name is a symbolic link for a moment, which is taken away again, and mergerfs chooses.",
+            f"Mount it with link-exdev=passthrough, "
+            f"or now: setfattr -n user.mergerfs.link-exdev -v passthrough {change}",
         )
-    return findings

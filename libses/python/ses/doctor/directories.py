@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from ses_client.messages.elements import Element
@@ -19,20 +19,20 @@ def check_directories(elements: Sequence[Element]) -> list[Finding]:
     described = [element for element in elements if element.backend == "directories"]
     if not described:
         return []
-    findings = []
+    return [*_away(described)] or [ok(DIRECTORY, f"all {len(described)} are there and answer")]
+
+
+def _away(described: Sequence[Element]) -> Iterator[Finding]:
     for element, seen in zip(described, look_at([entry.target for entry in described]), strict=True):
         path, see = element.target, f"See findmnt -T {quote(element.target)}"
         if not seen.path:
-            findings.append(fault(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see))
+            yield fault(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see)
         elif is_another(element.file_system or "", file_system := file_system_at(path)):
             what = f"{file_system}, not {element.file_system}"
-            findings.append(
-                fault(
-                    DIRECTORY,
-                    f"{element.id}: {path} is not the file system that was described ({what}).",
-                    f"{see} and mount it; if it was replaced, describe it again: ses discover --directories",
-                )
+            yield fault(
+                DIRECTORY,
+                f"{element.id}: {path} is not the file system that was described ({what}).",
+                f"{see} and mount it; if it was replaced, describe it again: ses discover --directories",
             )
         elif seen.reason:
-            findings.append(warning(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see))
-    return findings or [ok(DIRECTORY, f"all {len(described)} are there and answer")]
+            yield warning(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see)

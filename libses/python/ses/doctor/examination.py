@@ -31,14 +31,12 @@ from ses.doctor.trial import try_directory
 
 def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | None = None) -> list[Finding]:
     """Check every link; ``trial`` is a directory to create (and remove) one file in."""
-    findings = check_library(library)
     at_socket = check_socket(socket)
-    findings += at_socket + check_segments()
-    findings.append(check_token(client))
+    findings = [*check_library(library), at_socket, *check_segments(), check_token(client)]
     reachable, readiness = check_readiness(client)
     findings += check_munge(client, reachable)
-    described, about_site = inventory(client) if reachable else (None, [])
-    if all(finding.state is State.OK for finding in at_socket):
+    described, *about_site = inventory(client) if reachable else (None,)
+    if at_socket.state is State.OK:
         findings += check_reaches(socket)
         findings += check_threads(socket)
         findings += check_answers(socket, None if described is None else described.elements)
@@ -48,12 +46,10 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     if described is None:
         findings += [skipped(DATA, "the service does not say"), skipped(MOUNT, "the service does not say")]
     else:
-        findings += check_sources(described) + check_data(described) + check_exporters(described.elements)
-        findings += check_rates(described.elements)
-        findings += check_exclusions(described.elements)
-        findings += check_node_names(client)
-        findings += check_mounts(described.elements)
-        findings += check_directories(described.elements)
+        elements = described.elements
+        findings += (*check_sources(described), *check_data(described), *check_exporters(elements))
+        findings += (*check_rates(elements), *check_exclusions(elements), *check_node_names(client))
+        findings += (*check_mounts(elements), *check_directories(elements))
     if trial is not None:
         findings.append(try_directory(trial, library, socket, client))
     return findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 
@@ -46,13 +47,15 @@ def find_library() -> Path:
     return next((place for place in _PLACES if place.exists()), Path("/usr/local/lib/libses-wrapper.so"))
 
 
-def check_library(library: Path) -> list[Finding]:
+def check_library(library: Path) -> Iterator[Finding]:
     """Run a tiny program under the library and see where its calls lead."""
     if not library.exists():
-        return [
-            fault(LINK, f"{library} does not exist.", "Build it with make native, or name it with --library.")
-        ]
-    findings = [_readable(library)]
+        yield fault(
+            LINK, f"{library} does not exist.", "Build it with make native, or name it with --library."
+        )
+        return
+    yield _readable(library)
+    unfit = "Do not preload this library; build it again with make native."
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-c", _PROBE, *NAMES],
@@ -64,24 +67,12 @@ def check_library(library: Path) -> list[Finding]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return [
-            *findings,
-            fault(
-                LINK,
-                f"A program under {library} did not end within {_LIMIT_SECONDS:g} s.",
-                "Do not preload this library; build it again with make native.",
-            ),
-        ]
+        yield fault(LINK, f"A program under {library} did not end within {_LIMIT_SECONDS:g} s.", unfit)
+        return
     if done.returncode != 0:
-        return [
-            *findings,
-            fault(
-                LINK,
-                f"A program under {library} fails (status {done.returncode}).",
-                "Do not preload this library; build it again with make native.",
-            ),
-        ]
-    return [*findings, _intercepted(library, done.stdout, done.stderr)]
+        yield fault(LINK, f"A program under {library} fails (status {done.returncode}).", unfit)
+        return
+    yield _intercepted(library, done.stdout, done.stderr)
 
 
 def _intercepted(library: Path, output: str, words: str) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, SesError
 
@@ -10,23 +12,23 @@ from ses.doctor.finding import Finding, fault, ok, skipped
 MUNGED, TAKEN = "munged", "session by MUNGE"
 
 
-def check_munge(client: ServiceClient, reachable: bool) -> list[Finding]:
+def check_munge(client: ServiceClient, reachable: bool) -> Iterator[Finding]:
     """Ask munged for a credential and the service for a session; nothing where MUNGE is not used."""
     munge = client.address.munge
     if munge is None:
-        return []
+        return
     try:
         munge.credential()
     except NotAllowedError as error:
-        return [
-            fault(MUNGED, error.full_message, "Start munged with the site's key: systemctl status munge"),
-            skipped(TAKEN, "there is no credential"),
-        ]
-    answers = ok(MUNGED, f"gives credentials, for host {munge.host}")
+        yield fault(MUNGED, error.full_message, "Start munged with the site's key: systemctl status munge")
+        yield skipped(TAKEN, "there is no credential")
+        return
+    yield ok(MUNGED, f"gives credentials, for host {munge.host}")
     if not reachable:
-        return [answers, skipped(TAKEN, "the service does not answer")]
+        yield skipped(TAKEN, "the service does not answer")
+        return
     try:
         client.open_session()
+        yield ok(TAKEN, "the service takes them")
     except SesError as error:
-        return [answers, fault(TAKEN, error.full_message, "Compare both machines by docs/munge.md.")]
-    return [answers, ok(TAKEN, "the service takes them")]
+        yield fault(TAKEN, error.full_message, "Compare both machines by docs/munge.md.")

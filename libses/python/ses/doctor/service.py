@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from shlex import quote
 
 import urllib3
@@ -20,6 +21,7 @@ SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "ex
 KNOWLEDGE, DATA, SITE, RATES = "knowledge base", "data of elements", "site", "rates of elements"
 NAMES, EXCLUSIONS = "names of nodes", "exclusions"
 _SHOWN = 10
+_AT_ONCE = 64
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
 _MENDS = {
@@ -84,81 +86,69 @@ def _mend(name: str) -> str:
     return _MENDS.get(name, "See its log: journalctl -u ses-service")
 
 
-def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
+def inventory(client: ServiceClient) -> tuple[Inventory | None, Finding]:
     """Return the elements the service describes; ``None`` and the fault when it gives no answer."""
     try:
         described = client.elements()
     except NotAllowedError as error:
-        return None, [
-            fault(TOKEN, error.full_message, "Ask the service's administrator: ses-service token new --help")
-        ]
+        mend = "Ask the service's administrator: ses-service token new --help"
+        return None, fault(TOKEN, error.full_message, mend)
     except SesError as error:
-        return None, [fault(SITE, error.full_message, "Mend the service first.")]
+        return None, fault(SITE, error.full_message, "Mend the service first.")
     if not described.elements:
-        return described, [
-            fault(
-                SITE,
-                "The site describes no element.",
-                "Load a description: ses-service serve --site FILE.ttl",
-            )
-        ]
+        return described, fault(SITE, "The site describes no element.", _MENDS["site"])
     systems = sorted({element.storage_system for element in described.elements})
-    return described, [ok(SITE, f"{len(described.elements)} elements in {', '.join(systems)}")]
+    return described, ok(SITE, f"{len(described.elements)} elements in {', '.join(systems)}")
 
 
-def check_sources(described: Inventory) -> list[Finding]:
+def check_sources(described: Inventory) -> Iterator[Finding]:
     """Look at monitor and knowledge base as the service sees them."""
-    findings = []
     for link, source, what in (
         (KNOWLEDGE, described.knowledge_base, "Start it; the embedded one comes back with ses-service."),
         (MONITOR, described.monitor, "Start smed-monitor, and name it to ses-service with --monitor-url."),
     ):
         if source.reachable:
-            findings.append(ok(link, f"{source.url or 'embedded'} answers the service"))
+            yield ok(link, f"{source.url or 'embedded'} answers the service")
         elif link == MONITOR and not source.url:
-            findings.append(fault(link, "The service has no monitor: it decides by static facts.", what))
+            yield fault(link, "The service has no monitor: it decides by static facts.", what)
         else:
-            findings.append(fault(link, f"{source.url or 'embedded'} does not answer the service.", what))
-    return findings
+            yield fault(link, f"{source.url or 'embedded'} does not answer the service.", what)
 
 
-def check_data(described: Inventory) -> list[Finding]:
+def check_data(described: Inventory) -> Iterator[Finding]:
     """Look at the age of each element's data."""
     if not described.monitor.reachable:
-        return [skipped(DATA, "the monitor is not reachable")]
+        yield skipped(DATA, "the monitor is not reachable")
+        return
     seen = [(element, element.observation) for element in described.elements]
     stale = [element for element, observed in seen if observed is None or observed.state != "ok"]
     blind = [element for element, observed in seen if observed and observed.load_unseen]
     if not stale:
         ages = [observed.age_seconds or 0.0 for _, observed in seen if observed]
-        fresh = f"all {len(seen)} are fresh, the oldest {max(ages, default=0.0):.1f} s"
-        return [ok(DATA, fresh), *map(_blind, blind[:_SHOWN])]
-    findings = [_stale(element) for element in stale[:_SHOWN]]
+        yield ok(DATA, f"all {len(seen)} are fresh, the oldest {max(ages, default=0.0):.1f} s")
+    yield from map(_stale, stale[:_SHOWN])
     if len(stale) > _SHOWN:
-        findings.append(
-            fault(DATA, f"{len(stale) - _SHOWN} more elements without fresh data.", "See: ses elements")
-        )
-    return [*findings, *map(_blind, blind[:_SHOWN])]
+        yield fault(DATA, f"{len(stale) - _SHOWN} more elements without fresh data.", "See: ses elements")
+    yield from map(_blind, blind[:_SHOWN])
 
 
-def check_rates(elements: Sequence[Element]) -> list[Finding]:
+def check_rates(elements: Sequence[Element]) -> Iterator[Finding]:
     """Look whether it is known what each element gives at best."""
     lacking = [
         element.id
         for element in elements
         if element.nominal.read_mb_s is None or element.nominal.write_mb_s is None
     ]
-    if not lacking:
-        return [ok(RATES, f"described for all {len(elements)} elements")] if elements else []
-    named = ", ".join(lacking[:_SHOWN]) + (" and more" if len(lacking) > _SHOWN else "")
-    return [
-        warning(
+    if lacking:
+        named = ", ".join(lacking[:_SHOWN]) + (" and more" if len(lacking) > _SHOWN else "")
+        yield warning(
             RATES,
             f"It is not described what these give at best: {named}. They meet no requirement of a rate; "
             "the programs that use them order them.",
             "Measure it: ses calibrate --all --yes --turtle FILE, then ses kb import FILE",
         )
-    ]
+    elif elements:
+        yield ok(RATES, f"described for all {len(elements)} elements")
 
 
 def _blind(element: Element) -> Finding:
@@ -238,8 +228,10 @@ def check_node_names(client: ServiceClient) -> list[Finding]:
 
 def check_exporters(elements: Sequence[Element]) -> list[Finding]:
     """Ask each exporter the monitor reads; from this machine, which may see less than the monitor."""
-    urls = sorted({element.observation.target for element in elements if element.observation})
-    return [_exporter(url) for url in urls if url.startswith(("http://", "https://"))]
+    targets = sorted({element.observation.target for element in elements if element.observation})
+    urls = [target for target in targets if target.startswith(("http://", "https://"))]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # those that do not answer are waited for together
+        return list(pool.map(_exporter, urls))
 
 
 def _exporter(url: str) -> Finding:
@@ -248,6 +240,8 @@ def _exporter(url: str) -> Finding:
         response = urllib3.request("GET", url, timeout=_LIMIT_SECONDS, retries=False, preload_content=False)
         status = response.status
         response.close()
+    except urllib3.exceptions.SSLError:
+        return ok(EXPORTER, f"{url} answers; whether it is the one is the monitor's to verify (ca_file)")
     except urllib3.exceptions.HTTPError:
         return fault(EXPORTER, f"Nothing answers at {url}.", mend)
     if status != 200:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses.lustre import blob
+from ses.settings import own_state
 from ses.whole_file import write_whole
 
 
@@ -25,9 +26,8 @@ class Applied:
 
 
 def _file(directory: Path) -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
     status = directory.stat()
-    return Path(state) / "qstorman/applied" / f"{status.st_dev:x}-{status.st_ino:x}.json"
+    return own_state() / "applied" / f"{status.st_dev:x}-{status.st_ino:x}.json"
 
 
 def recall(directory: Path) -> Applied | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
-from ses.lustre.statfs import TargetStatfs
+from ses.lustre.statfs import TargetStatfs, ask_targets
 
 _CLIENT = re.compile(r"^(?P<target>.+-OST(?P<index>[0-9a-f]{4}))-osc-(?!MDT)[0-9a-f]+$")
 _STATE = re.compile(r"^ *state: *(\w+)", re.MULTILINE)
@@ -136,3 +138,9 @@ def gather(
             )
         )
     return FileSystem(name, mount_point, parameters.value("", "", "version"), tuple(targets), pools)
+
+
+def mounted_at(path: Path) -> FileSystem:
+    """Return the file system that a path lies on, as this node mounts it; raises NotFoundError."""
+    mount = mount_of(path)
+    return gather(mount.file_system, mount.mount_point, Parameters(), ask_targets(Path(mount.mount_point)))

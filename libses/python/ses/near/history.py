@@ -10,11 +10,11 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ses.settings import own_state
 from ses.whole_file import write_whole
 
 START_SECONDS = 0.5
@@ -58,7 +58,7 @@ def remember(argv: Sequence[str], node: str, seen: Seen) -> None:
 
 
 def _file() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "qstorman/near.json"
+    return own_state() / "near.json"
 
 
 def _all() -> dict[str, dict[str, float]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -21,15 +22,17 @@ class Kept:
 
     def write(self, data: bytes) -> None:
         """Add to it; raises OSError."""
-        if self._open is None:
-            descriptor, name = tempfile.mkstemp(dir=self._folder)
-            self._path, self._open = Path(name), os.fdopen(descriptor, "wb")
-        self._open.write(data)
+        with self._explained():
+            if self._open is None:
+                descriptor, name = tempfile.mkstemp(dir=self._folder)
+                self._path, self._open = Path(name), os.fdopen(descriptor, "wb")
+            self._open.write(data)
 
     def close(self) -> None:
         """Nothing more is added; raises OSError."""
         if self._open is not None:
-            self._open.close()
+            with self._explained():
+                self._open.close()
 
     def pass_on(self, to: Callable[[bytes], object]) -> None:
         """Pass all of it on, and forget it."""
@@ -48,10 +51,19 @@ class Kept:
     def drop(self) -> None:
         """Forget it."""
         if self._open is not None:
-            self._open.close()
+            with suppress(OSError):  # what could not be written is tried once more
+                self._open.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = f"its output cannot be kept on this machine, in {self._folder}"
+            raise OSError(f"{where}: {error.strerror}") from error
 
 
 class Output:

@@ -6,6 +6,7 @@ nothing behind: what goes out is the output of exactly one complete run.
 
 from __future__ import annotations
 
+import resource
 import tempfile
 import threading
 import time
@@ -28,6 +29,7 @@ from ses.near.tasks import HERE, Progress, Task, Turns, progress
 
 _LOOK_SECONDS = 0.2
 _LEAVE_SECONDS = 3.0
+_FILES_OF_A_TASK, _OTHER_FILES = 8, 64  # that are open here: pipes to its runner, and its output
 
 
 class GivenUpError(SesError):
@@ -89,6 +91,7 @@ def run_all(
         turns, state = Turns(tasks, retries), _State(Path(kept))
         began = time.monotonic()
         threads = _threads(wanted, at_once, turns, state, folder, shuffle)
+        _allow_open_files(_OTHER_FILES + _FILES_OF_A_TASK * len(threads))
         try:
             for thread in threads:
                 thread.start()
@@ -165,6 +168,13 @@ def _threads(
         else:
             threads.extend(_thread(_work, wanted, node, turns, state, shuffle) for _ in range(count))
     return threads
+
+
+def _allow_open_files(count: int) -> None:
+    """Raise the limit of open files where it is less, as far as the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
 
 
 def _thread(

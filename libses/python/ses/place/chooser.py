@@ -18,8 +18,15 @@ from pathlib import Path
 from ses.place.claims import Claim, boot
 from ses.place.decision import Candidate, choose, core
 from ses.place.directories import Directory, Looks, end_lookers, identity_of
-from ses.place.ledger import Ledger
-from ses.place.request import NothingFitsError, Placement, Request, nothing_fits, random_name
+from ses.place.ledger import MAX_CLAIMS, Ledger
+from ses.place.request import (
+    NothingFitsError,
+    Placement,
+    Request,
+    no_claim_fits,
+    nothing_fits,
+    random_name,
+)
 from ses.place.samples import Sample, clock, measure
 
 FRESH = 1.0  # seconds
@@ -75,6 +82,8 @@ class Chooser:
         while True:
             with self._step():
                 self._count()
+                if len(self._known) >= MAX_CLAIMS:
+                    raise no_claim_fits(self._ledger.file)
                 if request.after:
                     refused |= self._all_beside(request.after)
                 usable = [entry for entry in self._candidates if entry.directory.given not in refused]

@@ -10,13 +10,12 @@ import re
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ses_client.devices import name_of, server_of
 from ses_client.errors import NotFoundError, UsageError
-from ses_client.mounts import file_system_at, parse_mounts
+from ses_client.mounts import MOUNTINFO, file_system_at, parse_mounts
 
 from ses.literal import PREFIXES, element, literal
 from ses.place.directories import look_at
@@ -77,7 +76,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name of a set: letters, digits, '.', '_' and '-'.")
     paths = [os.path.abspath(entry) for entry in given]  # noqa: PTH100  # links stay: nodes may differ
-    mounts = parse_mounts(Path("/proc/self/mountinfo").read_bytes())
+    mounts = parse_mounts(MOUNTINFO.read_bytes())
     host, seen = socket.gethostname(), dict[str, str]()
     found = []
     for called, path, entry in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):

@@ -18,13 +18,12 @@ import warnings
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ses_client.devices import device_of, file_system_of
 from ses_client.messages.message import Message
-from ses_client.mounts import Mount, mount_of, parse_mounts
+from ses_client.mounts import MOUNTINFO, Mount, mount_of, parse_mounts
 
 PATIENCE = 2.0  # seconds until a directory counts as hanging
 _LEFT_OUT = 30.0  # seconds until such a one is looked at again
@@ -146,7 +145,7 @@ def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
         os.dup2(writing, _RESULT)
         close_all_from(_RESULT + 1)
         os.write(_RESULT, b"\n")
-        mounts = {mount.number: mount for mount in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
+        mounts = {mount.number: mount for mount in parse_mounts(MOUNTINFO.read_bytes())}
         rest = dict.fromkeys(given)
         start_new_thread(_at_once, (rest, claimed, mounts))
         for name in list(rest):

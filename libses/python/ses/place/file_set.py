@@ -58,7 +58,7 @@ class Entry:
 
 
 class FileSet:
-    """The files of a set of directories.  Threads may share it.
+    """The files of a set of directories.  Threads may share it, and after a fork both processes may.
 
     Each method raises OSError as the call of that name in ``os`` does, with ENOSPC where no directory has
     room, and ValueError for a name that leads out of the set.
@@ -66,8 +66,7 @@ class FileSet:
 
     def __init__(self, directories: DirectorySet) -> None:
         self._set = directories
-        self._looks = Looks(directories.directories, _FRESH)
-        self._lock = threading.Lock()
+        self._begin()
         self._places: tuple[list[str], Places] | None = None
 
     def open(
@@ -263,8 +262,14 @@ class FileSet:
         left_out = [entry for entry in self._looked_at() if not entry.path]
         return "".join(f"; not searched: {entry.given}: {entry.reason}" for entry in left_out)
 
+    def _begin(self) -> None:
+        self._looks = Looks(self._set.directories, _FRESH)
+        self._lock, self._process = threading.Lock(), os.getpid()
+
     def _looked_at(self) -> list[Directory]:
         """Return what each directory is like; one that does not answer has no path."""
+        if self._process != os.getpid():
+            self._begin()  # a thread that is not here may be in the middle of a look
         with self._lock:
             seen = self._looks.now()
             end_lookers()

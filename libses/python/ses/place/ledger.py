@@ -28,7 +28,7 @@ from ses.place.samples import Sample
 M = TypeVar("M", bound=Message)
 
 _PATIENCE = 10.0  # seconds while others write
-_MAX_CLAIMS = 10_000
+MAX_CLAIMS = 10_000  # with more it is none that ses place writes
 _KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
 _END = 1e11  # seconds since the epoch; no claim is made later
 _LARGEST = 2**62  # of any number
@@ -138,10 +138,10 @@ class Ledger:
 
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
-        query = f"SELECT id, text FROM claim ORDER BY id LIMIT {_MAX_CLAIMS + 1}"
+        query = f"SELECT id, text FROM claim ORDER BY id LIMIT {MAX_CLAIMS + 1}"
         claims = [self._claim(*row) for row in self._connection.execute(query).fetchall()]
-        if len(claims) > _MAX_CLAIMS:
-            raise self._damaged(f"it has more than {_MAX_CLAIMS:,} claims")
+        if len(claims) > MAX_CLAIMS:
+            raise self._damaged(f"it has more than {MAX_CLAIMS:,} claims")
         return claims
 
     def _claim(self, number: int, text: str) -> Claim:

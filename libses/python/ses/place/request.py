@@ -128,3 +128,11 @@ def nothing_fits(seen: Sequence[Candidate]) -> NothingFitsError:
         f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
         "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
     )
+
+
+def no_claim_fits(ledger: Path) -> NothingFitsError:
+    """Return the error that a ledger takes no more claims."""
+    return NothingFitsError(
+        f"{ledger} holds as many claims as it may.",
+        "Release claims that are done (ses places, ses release), and let others end sooner (--for).",
+    )

@@ -111,17 +111,14 @@ class Attribution:
 
     def _add_process(self, pid: int, now: ProcessLook, gone: list[tuple[int, ProcessLook]]) -> None:
         before = self._last.get(pid, ProcessLook(Moved(), 0.0, {}))
-        left = [
-            now.moved.read_bytes - before.moved.read_bytes,
-            now.moved.written_bytes - before.moved.written_bytes,
-        ]
+        left = [now.moved[way] - before.moved[way] for way in (0, 1)]
         ended = [file for fd, file in before.files.items() if _is_gone(fd, now, file)]
         passing = self._passing(pid, before, now)
         endless = {*self._endless_ways(before), *self._endless_ways(now)}
         random = self._reads_random(before) or self._reads_random(now)
         piped = {*self._piped_ways(before), *self._piped_ways(now)}
         for number, child in [*gone]:  # a child that was waited for has its bytes in its parent's
-            counted = (child.moved.read_bytes, child.moved.written_bytes)
+            counted = child.moved[:2]
             if any(counted) and all(more >= less for more, less in zip(left, counted, strict=True)):
                 left = [more - less for more, less in zip(left, counted, strict=True)]
                 ended += child.files.values()

@@ -67,7 +67,7 @@ class Functions:
         Of these, what no look saw counts for the process, under no function.
         """
         read, written, cpu = _since(self._last.get(pid), now)
-        ended = [child for child in gone if sum(_moved(child)) > 0 and _fits(child, read, written)]
+        ended = [child for child in gone if sum(child.moved[:2]) > 0 and _fits(child, read, written)]
         for child in ended:
             gone.remove(child)
             read, written = max(0, read - child.moved.read_bytes), max(0, written - child.moved.written_bytes)
@@ -144,10 +144,6 @@ def _since(before: ProcessLook | None, now: ProcessLook) -> tuple[int, int, floa
     read = now.moved.read_bytes - before.moved.read_bytes
     written = now.moved.written_bytes - before.moved.written_bytes
     return max(0, read), max(0, written), max(0.0, now.cpu_seconds - before.cpu_seconds)
-
-
-def _moved(process: ProcessLook) -> tuple[int, int]:
-    return process.moved.read_bytes, process.moved.written_bytes
 
 
 def _fits(child: ProcessLook, read: int, written: int) -> bool:

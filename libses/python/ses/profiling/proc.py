@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from operator import add
+from typing import NamedTuple
 
 _TICK = os.sysconf("SC_CLK_TCK")
 ENDLESS_SOURCE, ENDLESS_SINK = "/dev/zero", "/dev/null"
@@ -23,8 +25,7 @@ _PIPE = "pipe:["
 _AT_OFFSET = {"x86_64": {"17", "18"}, "aarch64": {"67", "68"}}.get(os.uname().machine, set[str]())
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """Bytes and calls of a process and the children it has waited for, from /proc/PID/io."""
 
     read_bytes: int = 0
@@ -36,22 +37,12 @@ class Moved:
 
     def plus(self, other: Moved) -> Moved:
         """Return the sum of both."""
-        return Moved(
-            self.read_bytes + other.read_bytes,
-            self.written_bytes + other.written_bytes,
-            self.read_calls + other.read_calls,
-            self.write_calls + other.write_calls,
-            self.device_read_bytes + other.device_read_bytes,
-            self.device_written_bytes + other.device_written_bytes,
-        )
+        return Moved(*map(add, self, other))
 
     def without(self, read: int, written: int) -> Moved:
         """Return the same without the bytes given, which were read and written."""
-        return replace(
-            self,
-            read_bytes=max(0, self.read_bytes - read),
-            written_bytes=max(0, self.written_bytes - written),
-        )
+        left = max(0, self.read_bytes - read), max(0, self.written_bytes - written)
+        return Moved(*left, *self[2:])
 
 
 @dataclass(frozen=True, slots=True)

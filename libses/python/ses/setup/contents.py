@@ -28,7 +28,7 @@ average_window_seconds = 60.0   # and "average" over this
 """
 _SERVICE = """\
 # Options of the selection service: ses-service serve --help
-#   --site          describes the storage; read again when the file changes
+#   --site          describes the storage; loaded by a start after the file changed
 #   --monitor-url   gives the load; without it static facts decide
 #   --tokens        who may call from other machines: ses-service token --help
 #   --munge         nodes and people that munged vouches for may, too (docs/munge.md)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,10 +13,7 @@ from ses_client.errors import NotFoundError, UsageError
 
 from ses.literal import literal
 from ses.lustre.description import turtle as lustre_turtle
-from ses.lustre.mounts import mount_of
-from ses.lustre.parameters import Parameters
-from ses.lustre.statfs import ask_targets
-from ses.lustre.targets import gather
+from ses.lustre.targets import mounted_at
 from ses.place.described import DIRECTORIES
 from ses.place.described import look as look_at_set
 from ses.place.described import turtle as set_turtle
@@ -24,6 +23,7 @@ from ses.union.hidden import hidden
 from ses.union.unmounted import check_mounted, on_the_root
 
 _SITE = "https://w3id.org/qstorman/site"
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
 
 def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
     try:
-        mount = mount_of(path)
+        system = mounted_at(path)
     except NotFoundError:
         raise NotFoundError(
             f"{path} is neither the mount point of a mergerfs union nor on a Lustre that is mounted here."
@@ -112,7 +112,6 @@ def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
         raise UsageError(
             f"{path} is Lustre, whose load is seen on its servers: give --exporter URL for each of them."
         )
-    system = gather(mount.file_system, mount.mount_point, Parameters(), ask_targets(Path(mount.mount_point)))
     targets = _targets("lustre_whamcloud", exporters, system.name)
     observed = _observed(f"{_SITE}/{system.name}/{system.name}", system.name, targets)
     return Storage(
@@ -121,10 +120,27 @@ def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
 
 
 def _targets(collector: str, exporters: Sequence[str], name: str) -> tuple[Target, ...]:
-    hosts = [urlsplit(exporter).hostname for exporter in exporters]
-    return tuple(
-        Target(f"{name}-{host}", collector, url=url) for host, url in zip(hosts, exporters, strict=True)
-    )
+    """Return a target for each exporter, called by its host.  Raises UsageError."""
+    by_name: dict[str, Target] = {}
+    for url in dict.fromkeys(exporters):
+        called = _NOT_IN_NAME.sub("-", f"{name}-{_host(url)}")
+        numbers = count(2)
+        unique = called
+        while unique in by_name:
+            unique = f"{called}-{next(numbers)}"
+        by_name[unique] = Target(unique, collector, url=url)
+    return tuple(by_name.values())
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.port != 0 and not parts.username
+    except ValueError:  # the port is no number, or the host no address
+        usable = False
+    if not usable or not parts.hostname or any(map(str.isspace, url)):
+        raise UsageError(f"--exporter {url}: write an address such as http://n1:9100/metrics.")
+    return parts.hostname
 
 
 def _observed(system: str, name: str, targets: Sequence[Target]) -> str:

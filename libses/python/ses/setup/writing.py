@@ -20,7 +20,8 @@ from ses.setup.contents import Answers, texts
 from ses.whole_file import write_whole
 
 _SERVICE_USER = "qstorman"
-_ADMIN = "admin.token"
+ADMIN = "admin"
+"""Whose token is made beside those of nodes."""
 
 
 def planned(answers: Answers) -> dict[Path, str]:
@@ -38,7 +39,7 @@ def planned(answers: Answers) -> dict[Path, str]:
         here / f"tls/{host}.pem": f"the certificate of {', '.join(answers.hosts)}",
         here / f"tls/{host}-key.pem": "its key",
         here / "tokens.toml": "digests of the tokens the service takes",
-        here / "tokens" / _ADMIN: "an administrator's token",
+        here / f"tokens/{ADMIN}.token": "an administrator's token",
         **{here / f"tokens/{node}.token": f"the token of {node}'s agent" for node in answers.nodes},
         here / "node/ses-agent": "options of the agents on the nodes",
     }
@@ -47,14 +48,25 @@ def planned(answers: Answers) -> dict[Path, str]:
 
 
 def write(answers: Answers) -> None:
-    """Write everything; raises SesError, before anything is written when something is in the way."""
+    """Write everything, or leave nothing of it.
+
+    Raises SesError, before anything is written when something is in the way.
+    """
     there = [str(path) for path in planned(answers) if os.path.lexists(path)]
     if there:
         raise SesError(
             f"Nothing was written: {', '.join(there)} {'is' if len(there) == 1 else 'are'} there already. "
             "Move that away, or name another directory."
         )
-    here, service = answers.here, _service()
+    try:
+        _write(answers, _service())
+    except BaseException:
+        _take_back(answers)
+        raise
+
+
+def _write(answers: Answers, service: str) -> None:
+    here = answers.here
     try:
         for path, text in texts(answers).items():
             _make_open(path.parent)
@@ -64,13 +76,23 @@ def write(answers: Answers) -> None:
         raise SesError(f"{error.filename or path} cannot be written: {error.strerror}.") from error
     tokens = here / "tokens.toml"
     _run(service, "tls", "init", here / "tls", ",".join(answers.hosts))
-    admin_token = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", "admin")
-    _create(here / "tokens" / _ADMIN, admin_token, 0o600)
+    admin_token = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", ADMIN)
+    _create(here / f"tokens/{ADMIN}.token", admin_token, 0o600)
     if answers.nodes:
         _run(service, "token", "nodes", "--tokens", tokens, "--directory", here / "tokens", *answers.nodes)
     if os.geteuid() == 0:
         with suppress(KeyError):  # there is no such user where the services run as somebody else
             os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1, follow_symlinks=False)
+
+
+def _take_back(answers: Answers) -> None:
+    """Remove what was written, so that it can be tried again: nothing of it was there before."""
+    for path in planned(answers):
+        with suppress(OSError):
+            path.unlink()
+    for folder in ("tokens", "tls", "node"):
+        with suppress(OSError):
+            (answers.here / folder).rmdir()
 
 
 def lacking(answers: Answers) -> str:
@@ -119,7 +141,10 @@ def _service() -> str:
 
 def _run(*command: str | Path, stdin: str = "") -> str:
     parts = [str(part) for part in command]
-    done = subprocess.run(parts, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        done = subprocess.run(parts, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SesError(f"{' '.join(parts)} failed: {error}") from error
     if done.returncode != 0:
         raise SesError(f"{' '.join(parts)} failed: {done.stderr.strip()}")
     return done.stdout

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ses.streaming.model import Node, Resource, StreamProfile, peak
-from ses.streaming.paths import PATHS
+from ses.streaming.paths import CLIENT
 
 STRIPES = (1, 2, 4, 8, 16)
 
@@ -77,8 +77,8 @@ def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> For
     profile = work.profile()
     storage = work.moved / by_storage if by_storage > 0 else math.inf
     node = Node(disk=storage, processor=work.cores, link=link)
-    limited = peak(node, profile, PATHS["client"])
-    alone = peak(Node(processor=work.cores, link=link), profile, PATHS["client"]).rate
+    limited = peak(node, profile, CLIENT)
+    alone = peak(Node(processor=work.cores, link=link), profile, CLIENT).rate
     return Forecast(
         tuple(place.name for place in places),
         _over(work.moved, limited.rate),

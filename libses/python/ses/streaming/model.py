@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from ses.api.library import ffi, library
 from ses.streaming.paths import Path
@@ -73,28 +73,6 @@ class StreamProfile:
         if not all(number >= 0 for number in numbers):
             raise ValueError("no number of a profile is negative")
 
-    @property
-    def beta(self) -> float:
-        """All bytes communicated for each byte of the stream."""
-        return self.beta_l + self.beta_d
-
-    @property
-    def read_share(self) -> float:
-        """D_r / D."""
-        return 1.0 / (1.0 + self.written_per_read)
-
-
-class Usage(NamedTuple):
-    """Table 1: what a stream of some rate uses, in bytes per second; ``processor`` in its own unit.
-
-    ``network`` is what all nodes communicate together.
-    """
-
-    io_bus: float
-    memory_bus: float
-    processor: float
-    network: float
-
 
 @dataclass(frozen=True, slots=True)
 class Peak:
@@ -103,17 +81,6 @@ class Peak:
     rate: float
     binding: Resource
     allowed: Mapping[Resource, float]
-
-
-def usage(profile: StreamProfile, path: Path, rate: float, nodes: int = 1) -> Usage:
-    """Return what a stream of ``rate`` uses on each of ``nodes`` nodes (RR-4401, Table 1)."""
-    needed = _limits(Node(), profile, path).needed
-    return Usage(
-        io_bus=needed[_AT[Resource.IO_BUS]] * rate,
-        memory_bus=needed[_AT[Resource.MEMORY_BUS]] * rate,
-        processor=needed[_AT[Resource.PROCESSOR]] * rate,
-        network=nodes * profile.beta * rate,
-    )
 
 
 def peak(node: Node, profile: StreamProfile, path: Path) -> Peak:

@@ -11,7 +11,7 @@ import socket
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,21 +68,7 @@ class Union:
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        return {
-            "name": self.name,
-            "mount_point": self.mount_point,
-            "server": self.server,
-            "branches": [
-                {
-                    "name": branch.name,
-                    "directory": branch.directory,
-                    "mode": branch.mode,
-                    "file_system": branch.file_system,
-                    "capacity_bytes": branch.capacity_bytes,
-                }
-                for branch in self.branches
-            ],
-        }
+        return asdict(self)
 
 
 def look(mount: Path) -> Union:

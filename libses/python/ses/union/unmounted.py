@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
 from ses_client.errors import SesError
-from ses_client.mounts import parse_mounts
+from ses_client.mounts import MOUNTINFO, parse_mounts, unescaped
 
-_FSTAB, _MOUNTINFO = Path("/etc/fstab"), Path("/proc/self/mountinfo")
-_CODE = re.compile(rb"\\([0-3][0-7]{2})")  # a space, mostly
+_FSTAB = Path("/etc/fstab")
 
 
 def check_mounted(directories: Sequence[str]) -> None:
     """Raise SesError where a directory is on another mount than fstab has for it, further up."""
-    mounted = [Path(mount.point) for mount in parse_mounts(_MOUNTINFO.read_bytes())]
+    mounted = [Path(mount.point) for mount in parse_mounts(MOUNTINFO.read_bytes())]
     wanted = [*map(Path.resolve, _mount_points())]
     for directory in directories:
         point, here = (_nearest(points, Path(directory).resolve()) for points in (wanted, mounted))
@@ -61,4 +59,4 @@ def _mount_points() -> list[Path]:
         return []
     fields = [line.split() for line in lines if not line.lstrip().startswith(b"#")]
     points = [row[1] for row in fields if len(row) > 2 and row[1].startswith(b"/") and row[1] != b"/"]
-    return [Path(os.fsdecode(_CODE.sub(lambda code: bytes([int(code[1], 8)]), point))) for point in points]
+    return [Path(os.fsdecode(unescaped(point))) for point in points]

@@ -22,6 +22,7 @@ from ses_service.model.limits import MAX_APPLICATION, MAX_BOUND, MAX_NAME
 
 _MAX_HINTS = 20  # unknown terms: a near one takes a millisecond to find
 _MAX_SHARING = 5  # named
+_DEEPEST = 4  # of nodes without a name in others
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ def faults(description: Graph) -> Iterator[Fault]:
     """Yield the faults of a description, in no order."""
     yield from _unknown_terms(description)
     yield from _shared_names(description)
+    yield from _sets_of_one(description)
     yield from _long_names(description)
     yield from _misfit_requirements(description)
     yield from _repeated_kinds(description)
@@ -84,6 +86,17 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         where = "; each storage system needs its own" if within is None else " in one storage system"
         for node in set(sharing) if len(set(sharing)) > 1 else ():
             yield Fault(node, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
+
+
+def _sets_of_one(description: Graph) -> Iterator[Fault]:
+    """Yield sets of requirements that are one by level and subject: read as one, it states kinds twice."""
+    seen: dict[tuple[Node | None, Node], list[Node]] = {}
+    for owner, subject in description.subject_objects(QSM.subject):
+        seen.setdefault((description.value(owner, QSM.level), subject), []).append(owner)
+    for (level, subject), owners in seen.items():
+        for owner in owners if len(owners) > 1 else ():
+            message = f"{len(owners)} sets are of {level} {subject}: state its requirements in one"
+            yield Fault(owner, message, QSM.subject, subject)
 
 
 def _long_names(description: Graph) -> Iterator[Fault]:
@@ -188,11 +201,14 @@ def _is_positive(number: Node) -> bool:
 
 def named(node: Node | None, description: Graph) -> str:
     """Return what a person calls a node: its short name, or whose property it is."""
-    if isinstance(node, BNode):
-        for owner, property_ in description.subject_predicates(node):
-            return f"{short(property_)} of {named(owner, description)}"
-        return "a node without a name"
-    return short(node)
+    properties: list[str] = []
+    while isinstance(node, BNode):
+        owner = next(description.subject_predicates(node), None)
+        if owner is None or len(properties) > _DEEPEST:  # or it stands in itself
+            return " of ".join([*properties, "a node without a name"])
+        properties.append(short(owner[1]))
+        node = owner[0]
+    return " of ".join([*properties, short(node)])
 
 
 def short(term: Node | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain, count
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -112,10 +113,16 @@ def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
             QSM.name: frozenset({Literal(where.name)}),
             QSM.elementOf: frozenset({system}),
         }
-        subject = URIRef(BASE + "/".join(quote(part, safe="") for part in (where.system, where.name)))
+        subject = _unused(site, BASE + "/".join(quote(part, safe="") for part in (where.system, where.name)))
         return _stated(site, subject, facts, where, stated)
 
     return edit
+
+
+def _unused(site: Description, wanted: str) -> URIRef:
+    """Return an address nothing has: systems and servers have some like those of elements."""
+    names = chain((wanted,), (f"{wanted}-{number}" for number in count(2)))
+    return next(name for name in map(URIRef, names) if name not in site)
 
 
 def removed(where: ElementName) -> SiteEdit:

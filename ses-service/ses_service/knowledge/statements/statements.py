@@ -164,14 +164,16 @@ def _facts(stated: _Stated, node: URIRef | BNode, inside: set[Node]) -> Facts:
     collected: dict[URIRef, set[Value]] = {}
     for property_, value in stated.get(node, ()):
         if property_ not in BOOKKEEPING:
-            collected.setdefault(_plain(property_), set()).add(_value(stated, value, inside))
+            collected.setdefault(_plain(property_), set()).add(_value(stated, property_, value, inside))
     return {property_: frozenset(values) for property_, values in collected.items()}
 
 
-def _value(stated: _Stated, value: object, inside: set[Node]) -> Value:
+def _value(stated: _Stated, property_: Node, value: Node, inside: set[Node]) -> Value:
     if isinstance(value, Literal):
         return canonical(value)
-    if isinstance(value, BNode) or (isinstance(value, URIRef) and value in inside):
+    if isinstance(value, BNode) or (
+        isinstance(value, URIRef) and property_ == QSM.requires and value in inside
+    ):
         facts = _facts(stated, value, inside)
         return Nested(
             tuple((property_, value) for property_ in sorted(facts) for value in _in_order(facts[property_]))
@@ -257,12 +259,13 @@ def _colours(stated: _Stated, inside: set[Node], odd: set[BNode]) -> dict[Node, 
             colours[node] = ""
             ahead += [subject for _, subject in around.get(node, ())]
 
-    def colour(value: Node) -> str:
-        return colours[value] if value in colours else sort_key(_value(stated, value, inside))
+    def colour(property_: Node, value: Node) -> str:
+        known = colours.get(value)
+        return sort_key(_value(stated, property_, value, inside)) if known is None else known
 
     def seen(node: Node) -> str:
         deadline.check()
-        of_it = [f">{property_} {colour(it)}" for property_, it in stated.get(node, ())]
+        of_it = [f">{property_} {colour(property_, it)}" for property_, it in stated.get(node, ())]
         of_others = [f"<{property_} {colours.get(it, it)}" for property_, it in around.get(node, ())]
         return sha256("\n".join(sorted(of_it + of_others)).encode()).hexdigest()[:32]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median_low
 
-from ses_experiment.papers.qstorman.pictures import picture, reach
+from ses_simulate.plot import picture, reach
+
 from ses_experiment.papers.qstorman.results import Result
 from ses_experiment.papers.qstorman.statistics import Comparison
 
@@ -30,7 +31,7 @@ def draw_paper(compared: Sequence[Comparison], results: Sequence[Result], file: 
     """
     half = [entry for entry in compared if entry.who == "half"]
     few, last = min(entry.users for entry in half), half[-1].background
-    with picture(file, 3, 4.0) as (table, theirs, ours):
+    with picture(file, 1, 3, (5, 4)) as (table, theirs, ours):
         for name, shift in (("the paper, one run", -_WIDE / 2), ("measured, 95 %", _WIDE / 2)):
             measured = shift > 0
             known = [(place, entry) for place, entry in enumerate(half) if measured or entry.users in PAPER]

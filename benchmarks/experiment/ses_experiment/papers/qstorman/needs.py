@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -147,25 +146,21 @@ def measure(
     settings = {**asdict(plan), "build": None, "rates": RATES, "needs": NEEDS,
                 "product": product(find_parts(plan.build))}  # fmt: skip
     played = []
-    with ExitStack() as undo:
-        try:
-            stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
-            for number, branch in enumerate(stand.storage.branches):
-                mount_union(stand.work / f"{_SINGLE}{number}", [branch.directory], undo,
-                            plan.shape().union_options)  # fmt: skip
-            for number in range(1, plan.rounds + 1):
-                names = [
-                    (name, alike)
-                    for name in (PRODUCT, *plan.baselines)
-                    for alike in (False, True)[: 1 + plan.alike]
-                ]
-                for name, alike in chance.sample(names, len(names)):
-                    needs = "the same needs" if alike else "other needs"
-                    progress(f"round {number} of {plan.rounds}: {name}, {needs}")
-                    played.append(_play(plan, stand, number, name, stand.environment(arm), alike))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
+        for number, branch in enumerate(stand.storage.branches):
+            mount_union(stand.work / f"{_SINGLE}{number}", [branch.directory], undo,
+                        plan.shape().union_options)  # fmt: skip
+        for number in range(1, plan.rounds + 1):
+            names = [
+                (name, alike)
+                for name in (PRODUCT, *plan.baselines)
+                for alike in (False, True)[: 1 + plan.alike]
+            ]
+            for name, alike in chance.sample(names, len(names)):
+                needs = "the same needs" if alike else "other needs"
+                progress(f"round {number} of {plan.rounds}: {name}, {needs}")
+                played.append(_play(plan, stand, number, name, stand.environment(arm), alike))
     return played, {"settings": settings, "machine": on}
 
 

@@ -33,7 +33,7 @@ from ses_client.messages.requirements import Subject
 
 from ses_experiment import background
 from ses_experiment.machine import load, machine, product
-from ses_experiment.site import PREFIXES, READ_RATE, WRITE_RATE, Shape, Stand, branch_description
+from ses_experiment.site import HEAD, READ_RATE, WRITE_RATE, Shape, Stand, branch_description
 
 RANKED, RANDOM, SLURM = "ranked", "random", "slurm"
 ARMS = (RANKED, RANDOM, SLURM)
@@ -90,17 +90,13 @@ def measure(
     settings["product"] = product(find_parts(plan.build))
     on = machine(("slurmctld", "-V"))
     played = []
-    with ExitStack() as undo:
-        try:
-            stand, environment = _stand_up(plan, undo, interrupts, progress)
-            for number in range(1, plan.rounds + 1):
-                busy = chance.choice(tuple(SIDES))
-                for arm in chance.sample(ARMS, len(ARMS)):
-                    progress(f"round {number} of {plan.rounds}: {arm}, {busy} busy")
-                    played.append(_play(plan, stand, environment, number, arm, busy))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand, environment = _stand_up(plan, undo, interrupts, progress)
+        for number in range(1, plan.rounds + 1):
+            busy = chance.choice(tuple(SIDES))
+            for arm in chance.sample(ARMS, len(ARMS)):
+                progress(f"round {number} of {plan.rounds}: {arm}, {busy} busy")
+                played.append(_play(plan, stand, environment, number, arm, busy))
     return played, {"settings": settings, "machine": on}
 
 
@@ -152,7 +148,7 @@ def _branches(shape: Shape) -> dict[str, Sequence[BranchPlan]]:
 
 
 def _description(shape: Shape, work: Path) -> str:
-    lines = [PREFIXES, ':server a qsm:Server ; qsm:name "server" .']
+    lines = [HEAD, ':server a qsm:Server ; qsm:name "server" .']
     for side, plans in _branches(shape).items():
         lines += [
             f':{side} a qsm:MergerfsUnion ; qsm:name "{side}" ; qsm:mountPoint "{work}/{side}" .',

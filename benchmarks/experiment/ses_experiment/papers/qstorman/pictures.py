@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ses_simulate.plot import FORMATS
+from ses_simulate.plot import picture, reach
 from ses_simulate.statistics import Interval
 
 from ses_experiment.papers.qstorman.simulated import Simulated
@@ -26,7 +24,7 @@ def draw(
     """
     panels = list(dict.fromkeys(comparison.background for comparison in compared))
     tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in compared) for name in panels)
-    with picture(file, len(panels), tall) as axes:
+    with picture(file, 1, len(panels), (5, tall)) as axes:
         for axis, name in zip(axes, panels, strict=True):
             rows = [comparison for comparison in compared if comparison.background == name][::-1]
             twins = [(place, beside[row.cell]) for place, row in enumerate(rows) if row.cell in beside]
@@ -42,26 +40,6 @@ def draw(
             axis.legend()
 
 
-@contextmanager
-def picture(file: Path, panels: int, tall: float) -> Iterator[list[Any]]:
-    """Yield the panels of a picture, side by side, ``tall`` inches high; the block's end writes the file.
-
-    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
-    """
-    if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"{file} must end in {' or '.join(FORMATS)}")
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, panels, figsize=(5 * panels, tall), squeeze=False)
-    yield list(axes.flat)
-    figure.tight_layout()
-    figure.savefig(file)
-    pyplot.close(figure)
-
-
 def _bars(axis: Any, bars: Sequence[tuple[float, Interval]], colour: str, label: str) -> None:
     axis.barh(
         [place for place, _ in bars],
@@ -75,9 +53,3 @@ def _bars(axis: Any, bars: Sequence[tuple[float, Interval]], colour: str, label:
 
 def _name(comparison: Comparison) -> str:
     return f"{comparison.who} against {comparison.baseline}, {comparison.users} users"
-
-
-def reach(gain: Interval, low: bool) -> float:
-    """Return how far an interval goes below its mean, or above it; 0 where it has no end."""
-    part = gain.mean - gain.low if low else gain.high - gain.mean
-    return part if math.isfinite(part) else 0.0

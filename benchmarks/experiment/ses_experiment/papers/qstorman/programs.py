@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -69,18 +68,14 @@ def measure(
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
     settings = {**asdict(plan), "build": None, "rates": RATES, "product": product(find_parts(plan.build))}
     played = []
-    with ExitStack() as undo:
-        try:
-            stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
-            progress("making inputs")
-            make_inputs(stand.work / "inputs", plan.seed)
-            for number in range(1, plan.rounds + 1):
-                for name in chance.sample((PRODUCT, *plan.baselines), 1 + len(plan.baselines)):
-                    progress(f"round {number} of {plan.rounds}: {name}")
-                    played.append(_play(plan, stand, number, name, stand.environment(arm)))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
+        progress("making inputs")
+        make_inputs(stand.work / "inputs", plan.seed)
+        for number in range(1, plan.rounds + 1):
+            for name in chance.sample((PRODUCT, *plan.baselines), 1 + len(plan.baselines)):
+                progress(f"round {number} of {plan.rounds}: {name}")
+                played.append(_play(plan, stand, number, name, stand.environment(arm)))
     return played, {"settings": settings, "machine": on}
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ses_client.errors import SesError, UsageError
 
@@ -37,23 +37,15 @@ class Result:
             Run(**data["run"]), tuple(data["supported"]), tuple(data["others"]), (low, high), data["time"]
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what a line holds."""
-        return {
-            "run": self.run.as_json(), "supported": list(self.supported), "others": list(self.others),
-            "load": list(self.load), "time": self.time,
-        }  # fmt: skip
-
 
 class Finished(Protocol):
-    """What a finished run gave."""
+    """What a finished run gave: a dataclass, whose members a line holds."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def run(self) -> Hashable:
         """Which run it was."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what a line holds, with ``run``."""
 
 
 Kind = TypeVar("Kind", bound=Finished)
@@ -94,7 +86,7 @@ class Results(Generic[Kind]):
         if not self._introduced:
             lines.append({"settings": self.settings, "hash": self._name, "machine": self._machine})
             self._introduced = True
-        lines.append({**result.as_json(), "hash": self._name})
+        lines.append({**asdict(result), "hash": self._name})
         try:
             with self.file.open("a", encoding="utf-8") as out:
                 out.writelines(json.dumps(record) + "\n" for record in lines)

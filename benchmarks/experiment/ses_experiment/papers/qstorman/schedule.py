@@ -13,9 +13,8 @@ and ``lone``: one user on idle branches, with and without the library, against t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 UNION_BASELINES = {"random": "rand", "pfrd": "pfrd", "mfs": "mfs", "lus": "lus"}
 ROUND_ROBIN = "roundrobin"
@@ -35,10 +34,6 @@ class Run:
     supported: int
     baseline: str
     repeat: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the run as JSON data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from ses.demo.site import AVERAGE_SECONDS, INTERVAL_SECONDS, WINDOW_SECONDS
 from ses_simulate.monitor import Sampling
-from ses_simulate.policies import POLICIES
+from ses_simulate.policies import RULES
 from ses_simulate.processes import Progress, run_all
 from ses_simulate.statistics import Interval, interval
 from ses_simulate.table1 import Run, Site, Times, simulate
@@ -60,7 +60,7 @@ def simulated(
     compared: Sequence[Comparison], of: Site, seeds: int, jobs: int, progress: Progress
 ) -> dict[tuple[str, int, str, str], Simulated]:
     """Return what the simulation gives for each comparison of the library, where it knows the baseline."""
-    cells = [known for known in compared if known.baseline in POLICIES and known.who != "A/A"]
+    cells = [known for known in compared if known.baseline in RULES and known.who != "A/A"]
     needed = {
         cell.cell: [tuple(_run(cell, side, seed, of) for side in (True, False)) for seed in range(seeds)]
         for cell in cells

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -87,47 +86,43 @@ def measure(
     settings = {**asdict(plan), "build": None, "interval_seconds": INTERVAL_SECONDS,
                 "product": product(find_parts(plan.build))}  # fmt: skip
     slices = []
-    with ExitStack() as undo:
-        try:
-            stand = stand_up(Shape(read_rate=_RATE, write_rate=_RATE, capacity=100), [], plan.build, undo,
-                             interrupts, progress)  # fmt: skip
-            running = undo.enter_context(Programs(stand.work, interrupts))
-            counters = []
-            for user in range(plan.programs):
-                counter = stand.work / f"done-{user}"
-                counter.write_bytes(bytes(8))
-                counter.chmod(0o666)
-                counters.append(counter)
-                place = stand.storage.union / stand.home("smed", user)
-                words = [str(place), str(plan.kib << 10), str(counter)]
-                running.start(["python3", "-I", "-c", _WORKER, *words], user, {}, stand.work)
+    with interrupts.undoing(progress) as undo:
+        stand = stand_up(Shape(read_rate=_RATE, write_rate=_RATE, capacity=100), [], plan.build, undo,
+                         interrupts, progress)  # fmt: skip
+        running = undo.enter_context(Programs(stand.work, interrupts))
+        counters = []
+        for user in range(plan.programs):
+            counter = stand.work / f"done-{user}"
+            counter.write_bytes(bytes(8))
+            counter.chmod(0o666)
+            counters.append(counter)
+            place = stand.storage.union / stand.home("smed", user)
+            words = [str(place), str(plan.kib << 10), str(counter)]
+            running.start(["python3", "-I", "-c", _WORKER, *words], user, {}, stand.work)
 
-            pids = [stand.services.processes.pid(name) for name in _PARTS]
+        pids = [stand.services.processes.pid(name) for name in _PARTS]
 
-            def watch(go_on: bool) -> None:
-                for pid in pids:
-                    os.kill(pid, signal.SIGCONT if go_on else signal.SIGSTOP)
+        def watch(go_on: bool) -> None:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT if go_on else signal.SIGSTOP)
 
-            undo.callback(watch, True)
+        undo.callback(watch, True)
 
-            def files(watched: bool) -> float:
-                watch(watched)
-                interrupts.pause(_SETTLE_SECONDS)
-                before = [int.from_bytes(counter.read_bytes(), "little") for counter in counters]
-                interrupts.pause(plan.seconds)
-                after = [int.from_bytes(counter.read_bytes(), "little") for counter in counters]
-                return (sum(after) - sum(before)) / plan.seconds
+        def files(watched: bool) -> float:
+            watch(watched)
+            interrupts.pause(_SETTLE_SECONDS)
+            before = [int.from_bytes(counter.read_bytes(), "little") for counter in counters]
+            interrupts.pause(plan.seconds)
+            after = [int.from_bytes(counter.read_bytes(), "little") for counter in counters]
+            return (sum(after) - sum(before)) / plan.seconds
 
-            for number in range(1, plan.slices + 1):
-                progress(f"slice {number} of {plan.slices}")
-                used = sum(map(_processor_seconds, pids))
-                done = {watched: files(watched) for watched in chance.sample((True, False), 2)}
-                used = sum(map(_processor_seconds, pids)) - used
-                took = used / (plan.seconds + _SETTLE_SECONDS)
-                slices.append(Slice(done[True], done[False], took, load()))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+        for number in range(1, plan.slices + 1):
+            progress(f"slice {number} of {plan.slices}")
+            used = sum(map(_processor_seconds, pids))
+            done = {watched: files(watched) for watched in chance.sample((True, False), 2)}
+            used = sum(map(_processor_seconds, pids)) - used
+            took = used / (plan.seconds + _SETTLE_SECONDS)
+            slices.append(Slice(done[True], done[False], took, load()))
     return slices, {"settings": settings, "machine": on}
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,23 +101,17 @@ def measure(
         return results, host
     progress(f"{len(todo)} runs to do, about {plan.estimate(todo) / 60:.0f} minutes; results go to {file}")
     arm = Arm(PRODUCT, agent=plan.agent)
-    with ExitStack() as undo:
-        try:
-            stand = stand_up(plan.shape, [arm], plan.build, undo, interrupts, progress)
-            progress("writing what is read first")
-            runner = Table1Runner(stand, arm, plan.form, plan.shape, plan.requirement, plan.seed, undo)
-            begun = time.monotonic()
-            for number, run in enumerate(todo):
-                left = plan.estimate(todo[number:])
-                if number:  # what was done is a better guide than the estimate
-                    left *= (time.monotonic() - begun) / plan.estimate(todo[:number])
-                progress(
-                    f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_run_words(run)}"
-                )
-                results.add(runner.play(run))
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        stand = stand_up(plan.shape, [arm], plan.build, undo, interrupts, progress)
+        progress("writing what is read first")
+        runner = Table1Runner(stand, arm, plan.form, plan.shape, plan.requirement, plan.seed, undo)
+        begun = time.monotonic()
+        for number, run in enumerate(todo):
+            left = plan.estimate(todo[number:])
+            if number:  # what was done is a better guide than the estimate
+                left *= (time.monotonic() - begun) / plan.estimate(todo[:number])
+            progress(f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_run_words(run)}")
+            results.add(runner.play(run))
     return results, host
 
 

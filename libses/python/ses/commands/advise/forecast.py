@@ -72,9 +72,7 @@ def advise(
     in_turn: bool,
     last: bool,
     job: str | None,
-    user: str,
-    application: str | None,
-    vo: str | None,
+    subject: Subject,
 ) -> None:
     """Predict how long PROGRAM would take on each element, and what limits it there.
 
@@ -88,7 +86,7 @@ def advise(
         raise UsageError("Give one of: a program, --profile FILE or NAME, --darshan LOG, --last.")
     _need_libses()
     if last:
-        compare(client, as_json, application, job)
+        compare(client, as_json, subject.application, job)
         return
     stated = None if link is None else Link(link, stated=True)
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
@@ -99,9 +97,7 @@ def advise(
     moved = measured.read_bytes + measured.written_bytes
     if moved < MIN_BYTES:
         raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
-    selection = client.select(
-        Subject(user=user, application=application, vo=vo), needs, storage_system=system, limit=0
-    )
+    selection = client.select(subject, needs, storage_system=system, limit=0)
     places = [
         Place(candidate.element, candidate.available.read_mb_s * 1e6, candidate.available.write_mb_s * 1e6)
         for candidate in selection.candidates
@@ -110,12 +106,13 @@ def advise(
     if not places:
         say("No element is left whose rates are known.", err=True)
         raise SystemExit(EXIT_NOT_FOUND)
-    carries = own_link(client, user) if stated is None else stated
+    carries = own_link(client, subject.user) if stated is None else stated
     work = _work(measured, in_turn)
     predicted = forecasts(work, places, carries.rate)
     hint = advice(predicted[0], predicted, work)
     named = " ".join(measured.command) or "a program"
-    keep(Kept(time.time(), named, user, application, work, tuple(places), carries.rate))
+    who = subject.user, subject.application
+    keep(Kept(time.time(), named, *who, work, tuple(places), carries.rate))
     if as_json:
         print_json(
             {

@@ -85,10 +85,7 @@ def _facts(kept: Kept, came: Outcome) -> dict[str, object]:
         "files": came.files,
         "binding_forecast": str(came.predicted.binding),
         "binding_measured": None if came.bound is None else str(came.bound),
-        "compared": [
-            {"name": pair.name, "forecast": pair.forecast, "measured": pair.measured, "ratio": pair.ratio}
-            for pair in came.pairs
-        ],
+        "compared": [{**pair._asdict(), "ratio": pair.ratio} for pair in came.pairs],
         "causes": dict(came.causes),
         "not_forecast": list(came.unforeseen),
     }

@@ -9,19 +9,14 @@ from typing import Any
 
 import click
 from ses_client.client import ServiceClient
-from ses_client.errors import EXIT_FAILED, NotFoundError, SesError, UsageError
+from ses_client.errors import EXIT_FAILED, NotFoundError, UsageError
 from ses_client.messages.elements import Element
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.examples import examples
-from ses.commands.options import Existing, service_command
-from ses.output import console, line, print_json, table
-from ses.whole_file import write_whole
-
-_PREFIXES = """\
-@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix unit: <http://qudt.org/vocab/unit/> ."""
+from ses.commands.options import Existing, Number, service_command
+from ses.literal import PREFIXES, quantity
+from ses.output import console, line, print_json, table, write_file
 
 
 @click.command(epilog=examples("ses calibrate scratch/b1 scratch/b2 --yes", "ses calibrate --node"))
@@ -39,7 +34,7 @@ _PREFIXES = """\
     "--seconds",
     default=30.0,
     show_default=True,
-    type=click.FloatRange(0.1, 600),
+    type=Number(0.1, 600),
     help="Longest time to write, and again to read, at each element.",
 )
 @click.option(
@@ -111,10 +106,7 @@ def calibrate(
             results[place.element] = str(error)
     turtle = turtle_of(places, results)
     if written is not None and turtle:
-        try:
-            write_whole(written, turtle + "\n")
-        except OSError as error:
-            raise SesError(f"{written} cannot be written: {error.strerror}.") from error
+        write_file(written, turtle + "\n")
     if as_json:
         print_json(
             {"written": yes, "elements": [_facts(each, results[each.element], size) for each in places]}
@@ -196,13 +188,9 @@ def turtle_of(places: Iterable[Place], results: dict[str, Measured | str | None]
         measured = results[place.element]
         if isinstance(measured, Measured):
             rates = (("nominalReadRate", measured.read_rate), ("nominalWriteRate", measured.write_rate))
-            facts = " ;\n".join(
-                f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
-                "qudt:hasUnit unit:MegaBYTE-PER-SEC ]"
-                for name, rate in rates
-            )
-            statements.append(f"<{place.iri}>\n{facts} .")
-    return "\n\n".join([_PREFIXES, *statements]) if statements else ""
+            facts = [f"    qsm:{name} {quantity(rate / 1e6, 'MegaBYTE-PER-SEC')}" for name, rate in rates]
+            statements.append(f"<{place.iri}>\n" + " ;\n".join(facts) + " .")
+    return "\n\n".join([PREFIXES, *statements]) if statements else ""
 
 
 def _facts(place: Place, result: Measured | str | None, size: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from ses_client.errors import SesError
 
-from ses.literal import literal
+from ses.literal import PREFIXES, literal, quantity
 from ses.node_calibration import NodeRates, address_of, io_links, measure_link, measure_node, receive
 from ses.output import console, line, print_json, say, table
 
@@ -54,16 +54,13 @@ def turtle_of(host: str, measured: NodeRates, now: datetime) -> str:
     """Return the measurement as Turtle, with its date and method."""
     rates = {"coreCopyRate": measured.core_copy, "memoryRate": measured.memory_bus, "linkRate": measured.link}
     facts = "".join(
-        f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
-        "qudt:hasUnit unit:MegaBYTE-PER-SEC ] ;\n"
+        f"    qsm:{name} {quantity(rate / 1e6, 'MegaBYTE-PER-SEC')} ;\n"
         for name, rate in rates.items()
         if rate is not None
     )
     method = _METHOD if measured.link is None else f"{_METHOD}; one TCP stream to a peer"
     name = "".join(character if character.isalnum() or character in "-." else "-" for character in host)
-    return f"""@prefix qsm: <https://w3id.org/qstorman/ontology#> .
-@prefix qudt: <http://qudt.org/schema/qudt/> .
-@prefix unit: <http://qudt.org/vocab/unit/> .
+    return f"""{PREFIXES}
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 
 <https://w3id.org/qstorman/site/calibration/{name}> a qsm:NodeCalibration ;

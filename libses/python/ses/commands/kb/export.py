@@ -11,8 +11,7 @@ from ses_client.errors import SesError
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command
-from ses.output import print_json
-from ses.whole_file import write_whole
+from ses.output import print_json, write_file
 
 PARTS = ("site", "requirements")
 _GRAPHS = "https://w3id.org/qstorman/graph/"
@@ -48,10 +47,7 @@ def export(
         body = "\n".join(block for part in wanted for block in blocks[part])
     text = f"{_used(head, body)}\n{body}"
     if output is not None:
-        try:
-            write_whole(output, text)
-        except OSError as error:
-            raise SesError(f"{output} cannot be written: {error.strerror}.") from error
+        write_file(output, text)
     if as_json:
         counts = {part: len(blocks[part]) for part in wanted}
         print_json({"revision": revision, "subjects": counts} | ({} if output else {"text": text}))

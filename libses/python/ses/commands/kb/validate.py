@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -42,12 +43,8 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     checked = [(file, check(read_turtle(file), file)) for file in files]
     wrong = any(finding.severity == "error" for _, findings in checked for finding in findings)
     if as_json:
-        print_json(
-            {
-                "valid": not wrong,
-                "findings": [_as_json(file, finding) for file, all_ in checked for finding in all_],
-            }
-        )
+        findings = [{"file": file, **asdict(finding)} for file, all_ in checked for finding in all_]
+        print_json({"valid": not wrong, "findings": findings})
     else:
         _show(checked)
     if wrong:
@@ -70,16 +67,6 @@ def _rules() -> Callable[..., list[Finding]]:
     except FileNotFoundError as error:
         raise SesError(f"The vocabulary is missing: {error}.") from error
     return check_import
-
-
-def _as_json(file: str, finding: Finding) -> dict[str, str | int | None]:
-    return {
-        "file": file,
-        "line": finding.line,
-        "node": finding.node,
-        "message": finding.message,
-        "severity": finding.severity,
-    }
 
 
 def _show(checked: Sequence[tuple[str, list[Finding]]]) -> None:

@@ -21,12 +21,11 @@ from ses_client.errors import SesError, UsageError
 
 from ses.amounts import Size
 from ses.commands.examples import examples
-from ses.commands.near.options import Cost, WithProgram, execution_options, program, site_of
+from ses.commands.near.options import COST, WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
-from ses.commands.options import Existing, FileName, service_command
+from ses.commands.options import Existing, FileName, Parsed, service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
-from ses.near.execution.executors import Limits
 from ses.near.map_near import Result, run_all
 from ses.near.price import Prices, near_over_here
 from ses.near.run_near import Wanted
@@ -39,16 +38,11 @@ from ses.whole_file import write_whole
 _SHOW_SECONDS = 10.0
 
 
-class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    name = "held"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        pattern, equals, node = value.rpartition("=")
-        if not equals or not node:
-            self.fail(f"{value!r} is not PATTERN=NODE.", param, ctx)
-        return pattern, node
+def _held(text: str) -> tuple[str, str]:
+    pattern, equals, node = text.rpartition("=")
+    if not equals or not node:
+        raise ValueError(f"{text!r} is not PATTERN=NODE.")
+    return pattern, node
 
 
 @click.command(
@@ -73,9 +67,9 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
 @click.option("--progress", "progress_file", type=FileName(), metavar="FILE",
               help="Keep FILE up to date with how far it is, as one line of JSON.")  # fmt: skip
-@click.option("--held", type=_Held(), multiple=True, metavar="PATTERN=NODE",
+@click.option("--held", type=Parsed("held", _held), multiple=True, metavar="PATTERN=NODE",
               help="Files that fit lie on that node; may be repeated. [what the site says]")  # fmt: skip
-@click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
+@click.option("--cost", "prices", type=COST, metavar="desktop=PRICE,endpoint=PRICE",
               help="Report price and performance too.")  # fmt: skip
 @execution_options
 @service_command
@@ -95,9 +89,6 @@ def map_near(
     shuffle: int | None,
     into: str | None,
     progress_file: Path | None,
-    cpus: float | None,
-    memory: int | None,
-    io_weight: int | None,
     **asked: Any,
 ) -> None:
     """Run an unmodified program on each file, on the node that holds it.
@@ -108,9 +99,8 @@ def map_near(
     with the highest status of a task, with that of --reduce if it fails, and with 1 when it refuses or a task
     is given up.
     """
-    limits = Limits(cpus, memory, io_weight)
     named = files_of(patterns)
-    wanted = Wanted(tuple(named), program(), limits=limits, names=named, **asked)
+    wanted = Wanted(tuple(named), program(), names=named, **asked)
     if array is not None and wanted.executor_used != "slurm":
         raise UsageError("--array is for Slurm: give --executor slurm, too.")
     order = _order(shuffle, reducer, into, array, wanted.executor_used)

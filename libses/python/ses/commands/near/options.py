@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
 from ses.amounts import LinkRate, Rate, Size
-from ses.near.execution.executors import EXECUTORS
+from ses.commands.options import Number, Parsed
+from ses.near.execution.executors import EXECUTORS, Limits
 from ses.near.placing import Site
 from ses.near.price import Prices
 from ses.settings import current_user
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PROGRAM = "ses.near.program"
 
@@ -42,53 +42,44 @@ def program() -> tuple[str, ...]:
     return words
 
 
-class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """A command as a shell reads it."""
-
-    name = "command"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Return the words."""
-        try:
-            return value if isinstance(value, tuple) else tuple(shlex.split(value))
-        except ValueError as error:
-            self.fail(f"{value!r}: {error}.", param, ctx)
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}.") from None
 
 
-class PathMap(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """``HERE=THERE``: two absolute directories."""
-
-    name = "map"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Return both."""
-        if isinstance(value, tuple):
-            return value
-        here, equals, there = value.partition("=")
-        if not equals or not here.startswith("/") or not there.startswith("/"):
-            self.fail(f"{value!r} is not HERE=THERE, two absolute directories.", param, ctx)
-        return (str(Path(here)), str(Path(there)))
+def _path_map(text: str) -> tuple[str, str]:
+    here, _, there = text.partition("=")
+    if not here.startswith("/") or not there.startswith("/"):
+        raise ValueError(f"{text!r} is not HERE=THERE, two absolute directories.")
+    return str(Path(here)), str(Path(there))
 
 
-class Cost(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """``desktop=PRICE,endpoint=PRICE``."""
-
-    name = "cost"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Prices:
-        """Return both prices."""
-        try:
-            return value if isinstance(value, Prices) else Prices.of(value)
-        except (ValueError, TypeError):
-            self.fail(f"{value!r} is not desktop=PRICE,endpoint=PRICE.", param, ctx)
+def _prices(text: str) -> Prices:
+    try:
+        return Prices.of(text)
+    except (ValueError, TypeError):
+        raise ValueError(f"{text!r} is not desktop=PRICE,endpoint=PRICE.") from None
 
 
-def execution_options(command: Command) -> Command:
-    """Give a command what it takes to run a program elsewhere, and to know what that costs."""
+WORDS = Parsed("command", _words)
+"""A command as a shell reads it."""
+PATH_MAP = Parsed("map", _path_map)
+COST = Parsed("cost", _prices)
+
+
+def execution_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what it takes to run a program elsewhere, and to know what that costs.
+
+    It receives ``limits`` for what the program may use there.
+    """
+
+    @functools.wraps(command)
+    def with_limits(*, cpus: float | None, memory: int | None, io_weight: int | None, **rest: Any) -> Any:
+        return command(limits=Limits(cpus, memory, io_weight), **rest)
+
+    asking = with_limits
     for option in (
         click.option("--sample/--no-sample", "sampled", default=True, show_default=True,
                      help="Try the program on the first 16 MB when nothing is known of it."),
@@ -101,16 +92,16 @@ def execution_options(command: Command) -> Command:
         click.option("--io-weight", type=click.IntRange(1, 10000), metavar="N",
                      help="Weight of its I/O there; 100 is usual."),
         click.option("--memory", type=Size(), metavar="SIZE", help="Memory that a program may use there."),
-        click.option("--cpus", type=click.FloatRange(0.01), metavar="N", help="Processors it may use there."),
-        click.option("--path-map", type=PathMap(), metavar="HERE=THERE",
+        click.option("--cpus", type=Number(0.01), metavar="N", help="Processors it may use there."),
+        click.option("--path-map", type=PATH_MAP, metavar="HERE=THERE",
                      help="Files below HERE have that name below THERE on the nodes. [the same names]"),
-        click.option("--rsh", type=Words(), default=(), metavar="COMMAND",
+        click.option("--rsh", type=WORDS, default=(), metavar="COMMAND",
                      help="The executor's command, like 'ssh -p 2222'; %n is the node."),
         click.option("--executor", type=click.Choice(sorted(EXECUTORS)),
                      help="How nodes are reached. [slurm where it is set up, else ssh]"),
     ):  # fmt: skip
-        command = option(command)
-    return command
+        asking = option(asking)
+    return asking
 
 
 def site_of(client: ServiceClient) -> Callable[[], Site]:

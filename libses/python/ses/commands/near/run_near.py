@@ -21,7 +21,6 @@ from ses.commands.options import service_command
 from ses.near.cost import Prediction
 from ses.near.execution.connection import Connection, LeftError, LostError, NotStartedError
 from ses.near.execution.conversation import Ended
-from ses.near.execution.executors import Limits
 from ses.near.learning import learn
 from ses.near.run_near import Plan, Wanted, plan
 from ses.near.running import Local, StoppedError, run_here, run_there
@@ -49,9 +48,6 @@ def run_near(
     files: tuple[str, ...],
     explain: bool,
     dry_run: bool,
-    cpus: float | None,
-    memory: int | None,
-    io_weight: int | None,
     **asked: Any,
 ) -> None:
     """Run an unmodified program on the node that holds its files, if that is faster.
@@ -63,8 +59,7 @@ def run_near(
     program's status, 128 and the number for a signal, and 1 when the node was lost while it ran.
     """
     named = {Path(file): file for file in files}
-    limits = Limits(cpus, memory, io_weight)
-    wanted = Wanted(tuple(map(Path, files)), program(), limits=limits, names=named, **asked)
+    wanted = Wanted(tuple(map(Path, files)), program(), names=named, **asked)
     with interruptible("run-near"), Connection() as connection:
         decided = plan(wanted, site_of(client), connection)
         if dry_run:

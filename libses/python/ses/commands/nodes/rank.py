@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.console import Console
 from ses_client.client import ServiceClient
@@ -11,7 +13,7 @@ from ses_client.messages.requirements import Subject
 
 from ses.amounts import Size
 from ses.columns import Column
-from ses.commands.decision import show_requirements
+from ses.commands.decision import called, show_requirements
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options, wide_option
 from ses.output import console, line, number, print_json, say, table
@@ -28,11 +30,12 @@ from ses.quantities import requirements_in
 @subject_options
 @click.option("--count", type=click.IntRange(1, 1024), default=1, show_default=True,
               help="Nodes of one job, with a stream on each.")  # fmt: skip
-@click.option("--nodes", "among", metavar="NODES", help="Only these nodes, like 'n[0001-0048]'.")
+@click.option("--nodes", metavar="NODES", help="Only these nodes, like 'n[0001-0048]'.")
 @click.option("--exclude", metavar="NODES", help="Not these nodes.")
-@click.option("--system", help="Only for files on this storage system.")
+@click.option("--system", "storage_system", help="Only for files on this storage system.")
 @click.option("--profile", help="Requirements of this profile, for kinds not given here.")
-@click.option("--size", type=Size(zero=True), metavar="SIZE", help="Size a file will have, like 500MB.")
+@click.option("--size", "expected_bytes", type=Size(zero=True), metavar="SIZE",
+              help="Size a file will have, like 500MB.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(0, 100_000), default=10, show_default=True,
               help="Ranks; 0: all.")  # fmt: skip
 @click.option("--lines", is_flag=True,
@@ -43,18 +46,10 @@ def rank(
     client: ServiceClient,
     as_json: bool,
     requirement: tuple[str, ...],
-    user: str,
-    application: str | None,
-    vo: str | None,
-    count: int,
-    among: str | None,
-    exclude: str | None,
-    system: str | None,
-    profile: str | None,
-    size: int | None,
-    limit: int,
+    subject: Subject,
     lines: bool,
     wide: bool,
+    **asked: Any,
 ) -> None:
     """Rank the nodes by what a stream of a task would get there.
 
@@ -64,17 +59,7 @@ def rank(
     there.  With --count the nodes of one job are chosen, spread over elements, servers and links.  Nothing
     is reserved.  Exits with 5 when no node is left.
     """
-    selection = client.select_nodes(
-        Subject(user=user, application=application, vo=vo),
-        requirements_in(requirement),
-        count=count,
-        nodes=among,
-        exclude=exclude,
-        storage_system=system,
-        profile=profile,
-        expected_bytes=size,
-        limit=limit,
-    )
+    selection = client.select_nodes(subject, requirements_in(requirement), **asked)
     if as_json:
         print_json(selection)
     elif lines:
@@ -82,7 +67,7 @@ def rank(
             rates = f"{number(candidate.available.read_mb_s, 3)} {number(candidate.available.write_mb_s, 3)}"
             say(f"{candidate.node} {candidate.distance:.6f} {rates} {candidate.element}")
     else:
-        _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
+        _show(console(wide=wide), selection, subject)
     if not selection.candidates:
         raise SystemExit(EXIT_NOT_FOUND)
 
@@ -100,8 +85,8 @@ _HEADERS = (
 )
 
 
-def _show(out: Console, selection: NodeSelection, who: str) -> None:
-    show_requirements(out, selection.requirements, f"Requirements of {who}")
+def _show(out: Console, selection: NodeSelection, subject: Subject) -> None:
+    show_requirements(out, selection.requirements, f"Requirements of {called(subject)}")
     if selection.candidates:
         table(out, _HEADERS, [_row(candidate) for candidate in selection.candidates])
     else:

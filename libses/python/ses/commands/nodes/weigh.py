@@ -26,9 +26,7 @@ def weigh(
     client: ServiceClient,
     as_json: bool,
     requirement: tuple[str, ...],
-    user: str,
-    application: str | None,
-    vo: str | None,
+    subject: Subject,
     base: int,
     dry_run: bool,
 ) -> None:
@@ -39,9 +37,7 @@ def weigh(
     Run it every minute, as an operator of Slurm; while no service answers, the weights stay.
     """
     asked = requirements_in(requirement)
-    ranked = client.select_nodes(
-        Subject(user=user, application=application, vo=vo), asked, limit=0
-    ).candidates
+    ranked = client.select_nodes(subject, asked, limit=0).candidates
     changed = changes(weights(ranked, base), scontrol("show", "nodes", "--oneliner"))
     if not dry_run:
         apply(changed)

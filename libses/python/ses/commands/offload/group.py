@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 from ses_client.errors import EXIT_FAILED
 
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
-from ses.commands.near.options import Words
-from ses.commands.options import json_option
+from ses.commands.near.options import WORDS
+from ses.commands.options import Parsed, json_option
 from ses.offload import deploying
 from ses.output import console, print_json, table
 
 
-class _Pair(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """``NAME=VALUE``."""
-
-    name = "pair"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        name, _, rest = value.partition("=")
-        if not name or not rest:
-            self.fail(f"{value!r} is not NAME=VALUE.", param, ctx)
-        return name, rest
+def _read_pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise ValueError(f"{text!r} is not NAME=VALUE.")
+    return name, value
 
 
+_PAIR = Parsed("pair", _read_pair)
 rsh_option = click.option(
-    "--rsh", type=Words(), default=(), metavar="COMMAND",
+    "--rsh", type=WORDS, default=(), metavar="COMMAND",
     help="What reaches a node, like 'ssh -p 2222' or 'ip netns exec %n'; %n is the node. [ssh]",
 )  # fmt: skip
 program_argument = click.argument("program", type=click.Path(path_type=Path))
@@ -54,12 +48,12 @@ def offload() -> None:
 @click.option(
     "--flags", default="", metavar="FLAGS", help="For the compiler, beside those of libses-offload."
 )
-@click.option("--compiler", "compilers", type=_Pair(), multiple=True, metavar="MACHINE=COMMAND",
+@click.option("--compiler", "compilers", type=_PAIR, multiple=True, metavar="MACHINE=COMMAND",
               help="What compiles for a machine, as uname -m names it. "
               "[cc; MACHINE-linux-gnu-gcc]")  # fmt: skip
-@click.option("--machine", "machines", type=_Pair(), multiple=True, metavar="NODE=MACHINE",
+@click.option("--machine", "machines", type=_PAIR, multiple=True, metavar="NODE=MACHINE",
               help="What a node runs. [what uname -m says there]")  # fmt: skip
-@click.option("--runner", "runners", type=_Pair(), multiple=True, metavar="MACHINE=COMMAND",
+@click.option("--runner", "runners", type=_PAIR, multiple=True, metavar="MACHINE=COMMAND",
               help="What runs programs of that machine on its nodes, such as an emulator.")  # fmt: skip
 @rsh_option
 @json_option
@@ -104,13 +98,7 @@ def remove(program: Path, rsh: tuple[str, ...]) -> None:
 
 def _show(checks: list[deploying.Check], as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "nodes": [
-                    {"node": entry.node, "program": entry.program, "error": entry.error} for entry in checks
-                ]
-            }
-        )
+        print_json({"nodes": [asdict(entry) for entry in checks]})
     else:
         rows = [[entry.node, entry.program, entry.error or "serves"] for entry in checks]
         table(console(), ("node", "program", "state"), rows)

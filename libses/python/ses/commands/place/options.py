@@ -52,4 +52,5 @@ def service_is_named() -> bool:
     from ses.settings import SERVICE_SOCKET, own_directory
 
     named = os.environ.get("SES_SERVICE_URL") or click.get_current_context().params.get("url")
-    return bool(named) or (own_directory() / "service").exists() or SERVICE_SOCKET.exists()
+    of_login = os.path.exists(own_directory() / "service")  # noqa: PTH110  # as in settings
+    return bool(named) or of_login or SERVICE_SOCKET.exists()

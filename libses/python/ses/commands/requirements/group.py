@@ -54,21 +54,19 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
 @requirements.command(epilog=examples("ses requirements effective --user alice --application dd"))
 @subject_options
 @service_command
-def effective(
-    client: ServiceClient, as_json: bool, user: str, application: str | None, vo: str | None
-) -> None:
+def effective(client: ServiceClient, as_json: bool, subject: Subject) -> None:
     """Show what holds for a user's application, and which level each requirement came from.
 
     Says, too, by what the user belongs to a VO (docs/members.md), and what is stated besides and does not
     count: a more particular level says something else, or it is not its time.
     """
-    answer = client.effective(Subject(user=user, application=application, vo=vo))
+    answer = client.effective(subject)
     if as_json:
         print_json(answer)
         return
     out = console()
     if answer.subject.vo and answer.vo_from:
-        line(out, f"{user} belongs to {answer.subject.vo} (by {answer.vo_from}).")
+        line(out, f"{subject.user} belongs to {answer.subject.vo} (by {answer.vo_from}).")
     if answer.requirements:
         table(
             out,

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,45 +58,39 @@ def demonstrate_jobs(
     need_root("The demonstration", "make demo-slurm")
     need_slurm()
     parts, plugin = find_parts(options.build), find_plugin(options.build)
-    with ExitStack() as undo:
-        try:
-            work = work_directory(undo, "qstorman-demo-")
-            storage = set_up(work, undo, step)
-            step("starting the services")
-            site = write_site(parts.site, work)
-            services = start_services(work, parts, site, storage.branches, undo, interrupts)
-            processes, offers = services.processes, work / "offers"
-            start_munged(work, processes)
-            processes.wait_ready()
-            environment = {
-                **environment_of(work, services.service_url, Path(sys.executable).parent),
-                "SES_TOKEN_FILE": str(services.tokens.admin),
-            }
-            step("starting Slurm, with an agent on each node")
-            loaded = f"{shutil.copy(plugin, work)} library={services.preload} check={offers} comment=batch"
-            jobs = str(work / "jobs")
-            write_configuration(work, LAYOUT, f"optional {loaded} jobs-dir={jobs}")
-            sockets = {
-                node: start_agent(
-                    work, parts, services, f"agent-{node}", ("--node", node, "--jobs-dir", jobs)
-                )
-                for node in LAYOUT.nodes
-            }
-            undo.callback(end_jobs, work, environment)
-            start_slurm(work, sockets, environment, processes)
-            processes.wait_ready()
-            _run(("ses", "nodes", "publish", str(offers)), environment)
-            rows = []
-            for plan in PLANS:
-                step(f"job {plan.title}: sbatch --storage='{plan.need}'")
-                directory = storage.union / plan.title.replace(" ", "-")
-                directory.mkdir()
-                rows.append(_job(plan, directory, options.megabytes, environment, services, interrupts))
-            report = JobsReport(storage.notes, tuple(rows))
-            show(report)
-        finally:
-            interrupts.hold()
-            progress("stopping and removing everything")
+    with interrupts.undoing(progress) as undo:
+        work = work_directory(undo, "qstorman-demo-")
+        storage = set_up(work, undo, step)
+        step("starting the services")
+        site = write_site(parts.site, work)
+        services = start_services(work, parts, site, storage.branches, undo, interrupts)
+        processes, offers = services.processes, work / "offers"
+        start_munged(work, processes)
+        processes.wait_ready()
+        environment = {
+            **environment_of(work, services.service_url, Path(sys.executable).parent),
+            "SES_TOKEN_FILE": str(services.tokens.admin),
+        }
+        step("starting Slurm, with an agent on each node")
+        loaded = f"{shutil.copy(plugin, work)} library={services.preload} check={offers} comment=batch"
+        jobs = str(work / "jobs")
+        write_configuration(work, LAYOUT, f"optional {loaded} jobs-dir={jobs}")
+        sockets = {
+            node: start_agent(work, parts, services, f"agent-{node}", ("--node", node, "--jobs-dir", jobs))
+            for node in LAYOUT.nodes
+        }
+        undo.callback(end_jobs, work, environment)
+        start_slurm(work, sockets, environment, processes)
+        processes.wait_ready()
+        _run(("ses", "nodes", "publish", str(offers)), environment)
+        rows = []
+        for plan in PLANS:
+            step(f"job {plan.title}: sbatch --storage='{plan.need}'")
+            directory = storage.union / plan.title.replace(" ", "-")
+            directory.mkdir()
+            rows.append(_job(plan, directory, options.megabytes, environment, services, interrupts))
+        report = JobsReport(storage.notes, tuple(rows))
+        show(report)
     return report
 
 

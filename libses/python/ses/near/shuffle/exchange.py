@@ -12,6 +12,7 @@ import contextlib
 import hmac
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -340,7 +341,12 @@ def written_to(config: dict[str, Any]) -> Iterator[Any]:
 
 
 def serve(node: str) -> int:
-    """Make a folder and serve it until standard input ends or a signal comes; nothing of it is left."""
+    """Make a folder and serve it until standard input ends or a signal comes; nothing of it is left.
+
+    Every node may ask at once, for a range of each file.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     def stop(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)
