@@ -19,7 +19,7 @@ MYPYPATH=benchmarks:packaging:packaging/pages $bin/mypy --no-error-summary ses-s
 echo "clang-format"
 git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
 echo "analyzer; warnings as a Debug build would meet them"
-printf '%s\0' libses/core/*.c libses/state/*.c libses/src/*/*.c libses/api/*.c libses/slurm/*.c libses/segment/*.c libses/system/*.c libses/extras/{net,offload,sampler,sampler/probes,share,share/remote}/*.c libses/extras/offload/postgresql/near_scan.c | xargs -0 -P 2 -I '{}' gcc -std=gnu11 -D_GNU_SOURCE -DSES_VERSION='""' -DSES_SHARE_AGENT_VERSION='""' -DSMED_VERSION='""' -DSES_PRELOAD_PATH='""' -O0 -Wall -Wextra -Werror \
+printf '%s\0' libses/core/*.c libses/src/*/*.c libses/api/*.c libses/slurm/*.c libses/segment/*.c libses/system/*.c libses/extras/{net,offload,sampler,sampler/probes,share,share/remote}/*.c libses/extras/offload/postgresql/near_scan.c | xargs -0 -P 2 -I '{}' gcc -std=gnu11 -D_GNU_SOURCE -DSES_VERSION='""' -DSES_SHARE_AGENT_VERSION='""' -DSMED_VERSION='""' -DSES_PRELOAD_PATH='""' -O0 -Wall -Wextra -Werror \
   -fanalyzer -Ilibses/src -Ilibses/api -Ilibses -Ilibses/include -Ilibses/extras/{share,sampler,include} -Ilibses/extras -c '{}' -o /dev/null
 echo "targets of the fuzzers, which make test-long alone builds"
 ls tests/fuzz/targets/*.cpp | xargs -P 2 -I '{}' g++ -std=c++20 -fsyntax-only -DSES_AGENT_VERSION='""' $(pkg-config --cflags spdlog cpp-httplib) \

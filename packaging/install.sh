@@ -48,7 +48,7 @@ if [ ! -x .venv/bin/pip ] || { [ "$installed" != "$lock_sum" ] && [ "$installed"
   echo "$lock_sum" >.venv/lock.sha256
   rm -f .venv/core.sha256
 fi
-core_sum=$(cat libses/{core,state}/python/{pyproject.toml,hatch_build.py} libses/core/*.[ch] libses/state/*.{c,cpp,h} libses/state/python/binding/* libses/include/ses/{core,limits}.h \
+core_sum=$(cat libses/{core,state}/python/{pyproject.toml,hatch_build.py} libses/core/*.[ch] libses/state/*.{cpp,h} libses/state/python/binding/* libses/include/ses/{core,limits}.h \
   | sha256sum | cut -d' ' -f1)
 if [ "$(cat .venv/core.sha256 2>/dev/null)" != "$core_sum" ]; then
   echo "Compiling the decision core and the state of the service for Python"

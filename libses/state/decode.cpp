@@ -27,24 +27,43 @@ void need(bool right) {
     throw Doubtful();
 }
 
-/* Call `each` with the place of each member among the names, and its value. */
-template <std::size_t N, class Each>
-std::uint32_t members(ondemand::object object, const std::array<std::string_view, N> &names,
-                      Each each) {
-  std::uint32_t seen = 0;
-  for (auto field : object) {
-    std::string_view key = field.unescaped_key();
-    auto there = std::find(names.begin(), names.end(), key);
-    need(there != names.end());
-    auto place = static_cast<std::uint32_t>(there - names.begin());
-    need((seen & 1U << place) == 0);
-    seen |= 1U << place;
-    each(place, field.value().value());
-  }
-  return seen;
+/* A member of an object, by its name, and what takes its value. */
+template <class Take> struct Member {
+  std::string_view name;
+  Take take;
+  bool is_needed;
+};
+template <class Take> Member<Take> member(std::string_view name, Take take) {
+  return {name, take, false};
+}
+template <class Take> Member<Take> needed(std::string_view name, Take take) {
+  return {name, take, true};
 }
 
-void has(std::uint32_t seen, std::uint32_t places) { need((seen & places) == places); }
+/* Read an object that has each of these members once at most, those that are needed, and no others.
+ */
+template <class... Members> void read(ondemand::value value, const Members &...members) {
+  std::uint32_t seen = 0;
+  for (auto field : value.get_object()) {
+    std::string_view key = field.unescaped_key();
+    ondemand::value item = field.value();
+    std::uint32_t bit = 1;
+    auto takes = [&](const auto &member) {
+      if (key != member.name) {
+        bit <<= 1U;
+        return false;
+      }
+      need((seen & bit) == 0);
+      seen |= bit;
+      member.take(item);
+      return true;
+    };
+    need((takes(members) || ...));
+  }
+  std::uint32_t bit = 1, wanted = 0;
+  ((wanted |= members.is_needed ? bit : 0U, bit <<= 1U), ...);
+  need((seen & wanted) == wanted);
+}
 
 double number(ondemand::value value, double least, double most) {
   double read = value.get_double();
@@ -91,15 +110,6 @@ auto maybe(ondemand::value value, Read read) -> std::optional<decltype(read(valu
     return {};
   return read(value);
 }
-Number maybe_number(ondemand::value value, double most) {
-  return maybe(value, [&](ondemand::value one) { return number(one, 0.0, most); });
-}
-Text maybe_name(ondemand::value value) {
-  return maybe(value, [](ondemand::value one) { return name(one); });
-}
-Text maybe_path(ondemand::value value) {
-  return maybe(value, [](ondemand::value one) { return text(one, 1, max_path); });
-}
 
 template <class Each> void items(ondemand::value value, std::size_t most, Each each) {
   std::size_t count = 0;
@@ -115,208 +125,154 @@ Id id(ondemand::value value) {
   return *read;
 }
 
+/* What puts a value into a place, as READ makes it; of what may be absent it may be null. */
+template <class To, class Read> auto into(To &to, Read read) {
+  return [&to, read](ondemand::value value) { to = read(value); };
+}
+template <class To, class Read> auto into(std::optional<To> &to, Read read) {
+  return [&to, read](ondemand::value value) { to = maybe(value, read); };
+}
+template <class To, class Read> auto into(std::vector<To> &to, std::size_t most, Read read) {
+  return [&to, most, read](ondemand::value value) {
+    items(value, most, [&](ondemand::value one) { to.push_back(read(one)); });
+  };
+}
+
+/* Readers of numbers up to a limit, and of texts up to a length. */
+auto up_to(double most) {
+  return [most](ondemand::value value) { return number(value, 0.0, most); };
+}
+auto text_up_to(std::size_t most, std::size_t least = 0) {
+  return [most, least](ondemand::value value) { return text(value, least, most); };
+}
+
+bool boolean(ondemand::value value) { return value.get_bool(); }
+std::int64_t process(ondemand::value value) {
+  return static_cast<std::int64_t>(whole(value, 0, max_int));
+}
+int counted(ondemand::value value) { return static_cast<int>(whole(value, 1, max_int)); }
+std::string any_name(ondemand::value value) { return name(value); }
+
+std::string decider(ondemand::value value) {
+  std::string_view by = value.get_string();
+  need(by == "service" || by == "agent" || by == "program");
+  return std::string(by);
+}
+
 Origin origin(ondemand::value value) {
-  static constexpr std::array<std::string_view, 7> names{
-      "element", "elements", "placed_at", "distance", "decided_by", "expected_bytes", "notes"};
-  Origin read;
+  Origin made;
   Text alone;
-  auto seen = members(value.get_object(), names, [&](std::uint32_t place, ondemand::value one) {
-    switch (place) {
-    case 0:
-      alone = maybe(one, element);
-      break;
-    case 1:
-      items(one, max_stripes,
-            [&](ondemand::value stripe) { read.elements.push_back(element(stripe)); });
-      break;
-    case 2:
-      read.placed_at = number(one, 0.0, max_time);
-      break;
-    case 3:
-      read.distance = number(one, 0.0, max_distance);
-      break;
-    case 4: {
-      std::string_view by = one.get_string();
-      need(by == "service" || by == "agent" || by == "program");
-      read.decided_by = by;
-      break;
-    }
-    case 5:
-      read.expected_bytes = maybe_number(one, max_size);
-      break;
-    default:
-      items(one, max_notes,
-            [&](ondemand::value note) { read.notes.push_back(text(note, 0, max_note)); });
-    }
-  });
-  has(seen, 1U << 2U);
-  need(alone.has_value() == read.elements.empty());
+  read(value, member("element", into(alone, element)),
+       member("elements", into(made.elements, max_stripes, element)),
+       needed("placed_at", into(made.placed_at, up_to(max_time))),
+       member("distance", into(made.distance, up_to(max_distance))),
+       member("decided_by", into(made.decided_by, decider)),
+       member("expected_bytes", into(made.expected_bytes, up_to(max_size))),
+       member("notes", into(made.notes, max_notes, text_up_to(max_note))));
+  need(alone.has_value() == made.elements.empty());
   if (alone)
-    read.elements.push_back(*alone);
-  return read;
+    made.elements.push_back(*alone);
+  return made;
 }
 
 Offered offered(ondemand::value value) {
-  static constexpr std::array<std::string_view, 5> names{"read", "write", "average_read",
-                                                         "average_write", "free"};
-  static constexpr std::array<Number Offered::*, 5> places{&Offered::read, &Offered::write,
-                                                           &Offered::average_read,
-                                                           &Offered::average_write, &Offered::free};
-  Offered read;
-  members(value.get_object(), names, [&](std::uint32_t place, ondemand::value one) {
-    read.*places.at(place) = maybe_number(one, max_bound);
-  });
-  return read;
+  Offered made;
+  auto rate = up_to(max_bound);
+  read(value, member("read", into(made.read, rate)), member("write", into(made.write, rate)),
+       member("average_read", into(made.average_read, rate)),
+       member("average_write", into(made.average_write, rate)),
+       member("free", into(made.free, rate)));
+  return made;
 }
 
 InBatch in_batch(ondemand::value value) {
-  static constexpr std::array<std::string_view, 4> names{"id", "batch_number", "batch_size",
-                                                         "predicted"};
-  InBatch read;
-  auto seen = members(value.get_object(), names, [&](std::uint32_t place, ondemand::value one) {
-    if (place == 0)
-      read.decision = static_cast<std::int64_t>(whole(one, 0, max_int));
-    else if (place == 1)
-      read.batch_number = static_cast<int>(whole(one, 1, max_int));
-    else if (place == 2)
-      read.batch_size = static_cast<int>(whole(one, 1, max_int));
-    else
-      read.predicted = offered(one);
-  });
-  has(seen, 1U);
-  return read;
+  InBatch made;
+  read(value, needed("id", into(made.decision, process)),
+       member("batch_number", into(made.batch_number, counted)),
+       member("batch_size", into(made.batch_size, counted)),
+       member("predicted", into(made.predicted, offered)));
+  return made;
+}
+
+std::string inode(ondemand::value value) {
+  std::string_view digits = value.get_string();
+  need(!digits.empty() && digits.size() <= 20 &&
+       std::all_of(digits.begin(), digits.end(),
+                   [](char digit) { return digit >= '0' && digit <= '9'; }));
+  return std::string(digits);
 }
 
 Report opened(ondemand::value value) {
-  static constexpr std::array<std::string_view, 14> names{
-      "placement_id", "user", "device", "inode", "path",   "pid",     "opened_at",
-      "application",  "job",  "idle",   "bytes", "closed", "restore", "decision"};
-  Report read;
-  read.idle = false;
-  auto seen = members(value.get_object(), names, [&](std::uint32_t place, ondemand::value one) {
-    switch (place) {
-    case 0:
-      read.id = id(one);
-      break;
-    case 1:
-      read.user = name(one);
-      break;
-    case 2:
-      read.device = one.get_uint64();
-      break;
-    case 3: {
-      std::string_view inode = one.get_string();
-      need(!inode.empty() && inode.size() <= 20 &&
-           std::all_of(inode.begin(), inode.end(),
-                       [](char digit) { return digit >= '0' && digit <= '9'; }));
-      read.inode = inode;
-      break;
-    }
-    case 4:
-      read.path = maybe_path(one);
-      break;
-    case 5:
-      read.pid = maybe(one, [](ondemand::value pid) {
-        return static_cast<std::int64_t>(whole(pid, 0, max_int));
-      });
-      break;
-    case 6:
-      read.opened_at = maybe_number(one, max_time);
-      break;
-    case 7:
-      read.application = maybe_name(one);
-      break;
-    case 8:
-      read.job = maybe_name(one);
-      break;
-    case 9:
-      read.idle = one.get_bool();
-      break;
-    case 10:
-      read.bytes = maybe_number(one, max_size);
-      break;
-    case 11:
-      read.closed = one.get_bool();
-      break;
-    case 12:
-      read.origin = maybe(one, origin);
-      break;
-    default:
-      read.in_batch = maybe(one, in_batch);
-    }
+  Report made;
+  std::string user, number;
+  std::uint64_t device = 0;
+  bool idle = false;
+  auto path = text_up_to(max_path, 1);
+  read(value, needed("placement_id", into(made.id, id)), needed("user", into(user, any_name)),
+       needed("device", [&](ondemand::value one) { device = one.get_uint64(); }),
+       needed("inode", into(number, inode)), member("path", into(made.path, path)),
+       member("pid", into(made.pid, process)),
+       member("opened_at", into(made.opened_at, up_to(max_time))),
+       member("application", into(made.application, any_name)),
+       member("job", into(made.job, any_name)), member("idle", into(idle, boolean)),
+       member("bytes", into(made.bytes, up_to(max_size))),
+       member("closed", into(made.closed, boolean)), member("restore", into(made.origin, origin)),
+       member("decision", into(made.in_batch, in_batch)));
+  made.user = std::move(user);
+  made.device = device;
+  made.inode = std::move(number);
+  made.idle = idle;
+  return made;
+}
+
+/* Doubts that nobody here knows are passed over. */
+std::vector<Doubt> doubts(ondemand::value value) {
+  std::vector<Doubt> made;
+  items(value, max_doubts, [&](ondemand::value one) {
+    auto known = named<Doubt>(text(one, 0, max_doubt));
+    if (known && std::find(made.begin(), made.end(), *known) == made.end())
+      made.push_back(*known);
   });
-  has(seen, 15U);
-  return read;
+  return made;
+}
+
+Sample sample(ondemand::value value) {
+  std::vector<double> parts;
+  into(parts, 3, up_to(max_sample))(value);
+  need(parts.size() == 3);
+  return {parts[0], parts[1], parts[2]};
 }
 
 AchievedPtr achieved(ondemand::value value) {
-  static constexpr std::array<std::string_view, 8> names{
-      "open_seconds",    "bytes_written",   "bytes_read", "writing_seconds",
-      "reading_seconds", "bytes_on_device", "doubts",     "samples"};
-  auto read = std::make_shared<Achieved>();
-  auto seen = members(value.get_object(), names, [&](std::uint32_t place, ondemand::value one) {
-    switch (place) {
-    case 0:
-      read->open_seconds = number(one, 0.0, max_time);
-      break;
-    case 1:
-      read->bytes_written = number(one, 0.0, max_size);
-      break;
-    case 2:
-      read->bytes_read = number(one, 0.0, max_size);
-      break;
-    case 3:
-      read->writing_seconds = number(one, 0.0, max_time);
-      break;
-    case 4:
-      read->reading_seconds = number(one, 0.0, max_time);
-      break;
-    case 5:
-      read->bytes_on_device = maybe_number(one, max_size);
-      break;
-    case 6:
-      items(one, max_doubts, [&](ondemand::value item) {
-        auto known = named<Doubt>(text(item, 0, max_doubt)); /* others are passed over */
-        if (known &&
-            std::find(read->doubts.begin(), read->doubts.end(), *known) == read->doubts.end())
-          read->doubts.push_back(*known);
-      });
-      break;
-    default:
-      items(one, max_samples, [&](ondemand::value item) {
-        std::size_t count = 0;
-        auto &sample = read->samples.emplace_back();
-        items(item, sample.size(),
-              [&](ondemand::value part) { sample[count++] = number(part, 0.0, max_sample); });
-        need(count == sample.size());
-      });
-    }
-  });
-  has(seen, 1U);
-  return read;
+  if (value.is_null())
+    return nullptr;
+  auto made = std::make_shared<Achieved>();
+  auto bytes = up_to(max_size), seconds = up_to(max_time);
+  read(value, needed("open_seconds", into(made->open_seconds, seconds)),
+       member("bytes_written", into(made->bytes_written, bytes)),
+       member("bytes_read", into(made->bytes_read, bytes)),
+       member("writing_seconds", into(made->writing_seconds, seconds)),
+       member("reading_seconds", into(made->reading_seconds, seconds)),
+       member("bytes_on_device", into(made->bytes_on_device, bytes)),
+       member("doubts", into(made->doubts, doubts)),
+       member("samples", into(made->samples, max_samples, sample)));
+  return made;
+}
+
+EndReason reason(ondemand::value value) {
+  auto known = named<EndReason>(value.get_string().value());
+  need(known && *known != EndReason::silent);
+  return *known;
 }
 
 Ended ended(ondemand::value value) {
-  static constexpr std::array<std::string_view, 5> names{"placement_id", "reason", "bytes_written",
-                                                         "path", "achieved"};
-  Ended read;
-  auto seen = members(value.get_object(), names, [&](std::uint32_t place, ondemand::value one) {
-    if (place == 0) {
-      read.id = id(one);
-    } else if (place == 1) {
-      auto reason = named<EndReason>(one.get_string().value());
-      need(reason && *reason != EndReason::silent);
-      read.reason = *reason;
-    } else if (place == 2) {
-      read.bytes_written = maybe_number(one, max_size);
-    } else if (place == 3) {
-      read.path = maybe_path(one);
-    } else if (!one.is_null()) {
-      read.achieved = achieved(one);
-    }
-  });
-  has(seen, 3U);
-  return read;
+  Ended made;
+  read(value, needed("placement_id", into(made.id, id)),
+       needed("reason", into(made.reason, reason)),
+       member("bytes_written", into(made.bytes_written, up_to(max_size))),
+       member("path", into(made.path, text_up_to(max_path, 1))),
+       member("achieved", into(made.achieved, achieved)));
+  return made;
 }
 
 Decoded decoded(ondemand::object message) {

@@ -9,17 +9,16 @@ namespace {
 
 std::string named(Id id) { return "placement " + text_of(id); }
 
-void refuse_strangers(const Placement &placement, const Text &user, const Text &node) {
+void refuse_strangers(const Placement &placement, const Text &user, const std::string &node) {
   const auto &subject = *placement.subject;
   if (user && *user != subject.user)
     throw LedgerError(LedgerError::not_yours, named(placement.id) + " is another user's");
-  if (node && subject.node && *node != *subject.node)
+  if (subject.node && node != *subject.node)
     throw LedgerError(LedgerError::not_yours, named(placement.id) + " is another node's");
 }
 
-void refuse_ended(const Placement &placement, bool reported) {
-  bool returns =
-      may_return(placement.end_reason) || (reported && placement.end_reason == EndReason::unused);
+void refuse_ended(const Placement &placement) {
+  bool returns = may_return(placement.end_reason) || placement.end_reason == EndReason::unused;
   if (placement.ended && !returns)
     throw LedgerError(LedgerError::ended, named(placement.id) + " ended (" +
                                               std::string(name_of(*placement.end_reason)) + ")");
@@ -31,7 +30,7 @@ void update(Text &value, const Text &reported) {
 }
 
 PlacementPtr opened_again(const PlacementPtr &before, const Report &report, double now,
-                          const Text &node, double lease_until) {
+                          const std::string &node) {
   auto opened = std::make_shared<Placement>(*before);
   if (!opened->opened_at) /* an agent's clock may be wrong: not before it was placed, or in the
                              future */
@@ -39,7 +38,7 @@ PlacementPtr opened_again(const PlacementPtr &before, const Report &report, doub
   Subject subject = *before->subject;
   update(subject.application, report.application);
   update(subject.job, report.job);
-  update(subject.node, node);
+  subject.node = node;
   if (subject != *before->subject)
     opened->subject = std::make_shared<const Subject>(std::move(subject));
   opened->ended = false;
@@ -52,7 +51,7 @@ PlacementPtr opened_again(const PlacementPtr &before, const Report &report, doub
   opened->idle = report.idle.value_or(before->idle);
   if (before->idle && !opened->idle)
     opened->resumed_at = now;
-  opened->lease_until = lease_until;
+  opened->lease_until = forever; /* as long as the node reports */
   opened->ended_at.reset();
   opened->end_reason.reset();
   opened->file_verdict.reset(); /* of an end that was none */
@@ -111,12 +110,11 @@ void Ledger::restore(const PlacementPtr &placement) {
   counter.placed(numbers_of(*placement), placement->placed_at);
 }
 
-PlacementPtr Ledger::open(const Report &report, double now, const Text &node, bool announced) {
+PlacementPtr Ledger::open(const Report &report, double now, const std::string &node) {
   auto before = get(report.id);
   refuse_strangers(*before, report.user, node);
-  refuse_ended(*before, node.has_value());
-  auto opened =
-      opened_again(before, report, now, node, announced ? forever : now + _limits.open_lease);
+  refuse_ended(*before);
+  auto opened = opened_again(before, report, now, node);
   if (before->held)
     opened = hooks.reported(opened, before, report.bytes);
   auto &entry = _records.at(report.id);
@@ -294,11 +292,11 @@ bool Ledger::is_ended_by_node(Id id) const {
          !may_return(there->second.one->end_reason);
 }
 
-std::vector<PlacementPtr> Ledger::records(const Text &user, bool ended) const {
+std::vector<PlacementPtr> Ledger::records(const Text &user) const {
   std::vector<PlacementPtr> kept;
   kept.reserve(user ? 0 : _records.size());
   for (const auto &[id, entry] : _records)
-    if ((ended || entry.ended_at == 0) && (!user || entry.one->subject->user == *user))
+    if (!user || entry.one->subject->user == *user)
       kept.push_back(entry.one);
   return kept;
 }

@@ -16,10 +16,8 @@
 #include "bounds.h"
 #include "streams.h"
 
-#include <deque>
 #include <functional>
 #include <queue>
-#include <span>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -85,27 +83,6 @@ struct LedgerError : std::runtime_error {
   LedgerError(Kind kind, const std::string &what) : std::runtime_error(what), kind(kind) {}
 };
 
-/* Rows on which streams are counted, and those that were counted of late; see streams.h. */
-class Counter {
-public:
-  Counter();
-  void bind(std::span<const std::uint32_t> device, std::span<const std::uint32_t> room,
-            const std::vector<std::string> &elements, const ses_streams_counts &counts);
-  void begin(Id id, std::span<const std::uint32_t> elements, double began, const Number &bytes);
-  void end(Id id, std::span<const std::uint32_t> elements, double began, const Number &bytes,
-           double now);
-  void count(std::span<const std::uint32_t> elements, double number, double bytes);
-  void promise(std::span<const std::uint32_t> elements, double rate, double hard, int number);
-  void placed(std::span<const std::uint32_t> elements, double at);
-  void observe(double horizon, const double *sampled_at, double window, double *averaged);
-  std::vector<std::uint32_t> take_changed();
-  std::size_t rows() const { return _rows; }
-
-private:
-  std::unique_ptr<ses_streams, void (*)(ses_streams *)> _streams;
-  std::size_t _rows = 0;
-};
-
 /* Ids of placements that changed, for one who stores them. */
 struct Changes : std::unordered_set<Id> {};
 
@@ -137,7 +114,6 @@ struct TakenFiles {
 };
 
 struct Limits {
-  double open_lease;       /* seconds, of a file whose node does not announce */
   std::size_t max_records; /* of placements that ended */
   std::size_t max_untaken; /* more of them, while a follower has not taken them */
 };
@@ -157,7 +133,6 @@ public:
   PlacementPtr find(Id id) const;
   PlacementPtr get(Id id) const; /* throws LedgerError */
   void restore(const PlacementPtr &placement);
-  PlacementPtr open(const Report &report, double now, const Text &node, bool announced);
   /* Another record of a place; whether it had ended. */
   bool change(const PlacementPtr &place);
   PlacementPtr end(const Ended &ended, double now);
@@ -170,8 +145,7 @@ public:
   /* What a node reports: `explain` gives what the files of a decision share, nothing where it is
    * not known. */
   using Explain = std::function<WhyPtr(std::int64_t decision, const std::string &user)>;
-  TakenFiles take(const Files &files, const std::string &node, double now, bool announced,
-                  const Explain &explain);
+  TakenFiles take(const Files &files, const std::string &node, double now, const Explain &explain);
 
   std::size_t size() const { return _open_count; }
   std::vector<Id> open_on(const std::string &node) const; /* in their order */
@@ -180,7 +154,7 @@ public:
     return _open_on;
   }
   bool is_ended_by_node(Id id) const;
-  std::vector<PlacementPtr> records(const Text &user, bool ended) const;
+  std::vector<PlacementPtr> records(const Text &user) const;
   std::vector<Id> ids() const;
   std::shared_ptr<Changes> follow();
   std::vector<std::pair<Id, PlacementPtr>> take_changes(Changes &changes, std::size_t limit) const;
@@ -216,7 +190,8 @@ private:
   void sized(const PlacementPtr &placement, double bytes, bool known);
   void over(const PlacementPtr &placement);
   PlacementPtr complete(Entry &entry, const Ended &ended);
-  void take_opened(const Report &report, const std::string &node, double now, bool announced,
+  PlacementPtr open(const Report &report, double now, const std::string &node);
+  void take_opened(const Report &report, const std::string &node, double now,
                    const Explain &explain, std::unordered_map<std::string, SubjectPtr> &subjects,
                    TakenFiles &taken);
   PlacementPtr restored(const Report &report, const Origin &origin, SubjectPtr subject, double now,

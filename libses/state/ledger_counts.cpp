@@ -14,6 +14,14 @@ constexpr std::size_t most_to_learn = 20'000, most_to_judge = 100'000;
 
 } // namespace
 
+std::vector<std::uint32_t> numbers_of(const Placement &placement) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(placement.elements.size());
+  for (const auto &element : placement.elements)
+    numbers.push_back(element->number);
+  return numbers;
+}
+
 void Ledger::activate(Entry &entry, const PlacementPtr &placement) {
   if (entry.ended_at != 0)
     _ended_count--;

@@ -41,7 +41,7 @@ Number predicted_value(const Kind &kind, const Offered &offered, const Element &
 
 } // namespace
 
-TakenFiles Ledger::take(const Files &files, const std::string &node, double now, bool announced,
+TakenFiles Ledger::take(const Files &files, const std::string &node, double now,
                         const Explain &explain) {
   TakenFiles taken;
   std::unordered_map<std::string, SubjectPtr> subjects;
@@ -54,7 +54,7 @@ TakenFiles Ledger::take(const Files &files, const std::string &node, double now,
   };
   for (const auto &report : files.opened) {
     try {
-      take_opened(report, node, now, announced, once, subjects, taken);
+      take_opened(report, node, now, once, subjects, taken);
     } catch (const LedgerError &error) {
       if (error.kind != LedgerError::ended)
         taken.refused.push_back({report.id, std::string(error.what()) + "."});
@@ -74,7 +74,7 @@ TakenFiles Ledger::take(const Files &files, const std::string &node, double now,
   return taken;
 }
 
-void Ledger::take_opened(const Report &given, const std::string &node, double now, bool announced,
+void Ledger::take_opened(const Report &given, const std::string &node, double now,
                          const Explain &explain,
                          std::unordered_map<std::string, SubjectPtr> &subjects, TakenFiles &taken) {
   auto known = find(given.id);
@@ -113,7 +113,7 @@ void Ledger::take_opened(const Report &given, const std::string &node, double no
     if (!report.bytes)
       return;
   }
-  open(report, now, node, announced);
+  open(report, now, node);
 }
 
 PlacementPtr Ledger::restored(const Report &report, const Origin &origin, SubjectPtr subject,

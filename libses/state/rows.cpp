@@ -24,17 +24,7 @@ std::string elements_text(const Placement &placement) {
 
 std::string predicted_text(const Placement &placement) {
   std::string out;
-  json::list(out, placement.predicted, [&](const Prediction &one) {
-    out += R"({"kind":)";
-    json::text(out, one.kind->record);
-    out += R"(,"value":)";
-    json::number(out, one.value);
-    out += R"(,"bound":)";
-    json::number(out, one.bound);
-    out += R"(,"shortfall":)";
-    json::number(out, one.shortfall);
-    out += '}';
-  });
+  json::put(out, placement.predicted);
   return out;
 }
 
@@ -127,62 +117,6 @@ notified(const std::vector<PlacementPtr> &placements, double now, std::size_t mo
 
 namespace {
 
-void samples(std::string &out, const std::vector<Sample> &samples) {
-  json::list(out, samples, [&](const Sample &one) {
-    json::list(out, one, [&](double value) { json::number(out, value); });
-  });
-}
-
-void achieved(std::string &out, const Achieved &one) {
-  auto number = [&](const char *name, const Number &value) {
-    out += name;
-    json::number(out, value);
-  };
-  number(R"({"bytes_written":)", one.bytes_written);
-  number(R"(,"bytes_read":)", one.bytes_read);
-  number(R"(,"writing_seconds":)", one.writing_seconds);
-  number(R"(,"reading_seconds":)", one.reading_seconds);
-  number(R"(,"open_seconds":)", one.open_seconds);
-  number(R"(,"bytes_on_device":)", one.bytes_on_device);
-  out += R"(,"doubts":)";
-  json::list(out, one.doubts, [&](Doubt doubt) { json::text(out, name_of(doubt)); });
-  out += R"(,"samples":)";
-  samples(out, one.samples);
-  out += '}';
-}
-
-void verdict(std::string &out, const FileVerdict &one) {
-  out += R"({"verdict":)";
-  one.verdict ? json::text(out, name_of(*one.verdict)) : void(out += "null");
-  out += R"(,"kinds":)";
-  json::list(out, one.kinds, [&](const KindVerdict &kind) {
-    out += R"({"kind":)";
-    json::text(out, kind.kind->record);
-    out += R"(,"bound":)";
-    json::number(out, kind.bound);
-    out += R"(,"predicted":)";
-    json::number(out, kind.predicted);
-    out += R"(,"achieved":)";
-    json::number(out, kind.achieved);
-    out += R"(,"at_least":)";
-    json::number(out, kind.at_least);
-    out += R"(,"verdict":)";
-    json::text(out, name_of(kind.verdict));
-    out += R"(,"why":)";
-    json::text(out, kind.why);
-    out += '}';
-  });
-  out += R"(,"worst":)";
-  out += one.worst ? std::to_string(*one.worst) : "null";
-  out += R"(,"cause":)";
-  one.cause ? json::text(out, name_of(*one.cause)) : void(out += "null");
-  out += R"(,"why":)";
-  json::text(out, one.why);
-  out += R"(,"load":)";
-  samples(out, one.load);
-  out += '}';
-}
-
 /* A stream that is used again and again: to set one up takes ten times as long as a body does. With
  * the usual window of 32 KiB it would take a quarter of a megabyte of memory. */
 class Compressor {
@@ -227,9 +161,9 @@ std::string compressed(std::string_view body) {
 
 std::string detail_body(const Placement &placement) {
   std::string body = R"({"achieved":)";
-  placement.achieved ? achieved(body, *placement.achieved) : void(body += "null");
+  json::put(body, placement.achieved);
   body += R"(,"file_verdict":)";
-  placement.file_verdict ? verdict(body, *placement.file_verdict) : void(body += "null");
+  json::put(body, placement.file_verdict);
   body += '}';
   return compressed(body);
 }

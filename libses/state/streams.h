@@ -7,30 +7,25 @@
  * file that is spread over several elements is one stream on each of them.  Rows on one device
  * share its load: each carries the streams of all.
  *
- * Nothing is locked here: calls on one state come one after the other, from any thread.  None
+ * Nothing is locked here: calls on one counter come one after the other, from any thread.  None
  * makes a system call but for memory.  begin, end and placed cost the same however many streams
  * there are: below a microsecond for a file on one element that shares its device with none.
- * average looks at all that began or ended recently, 20 ns each.
+ * observe looks at all that began or ended recently, 20 ns each.
  *
- * Without memory, what a call was to note is left out: counts of now stay right, averages lack it.
  * Not here: who is counted, leases, nodes (the ledger of the service).
  */
 #ifndef SES_STATE_STREAMS_H
 #define SES_STATE_STREAMS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "records.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <deque>
+#include <span>
 
-#define SES_NO_ROW UINT32_MAX
-
-struct ses_streams;
+namespace ses::state {
 
 /* Columns with a place for each row, which belong to the caller and stay until the next bind. */
-struct ses_streams_counts {
+struct Counts {
   double *open_now;      /* streams */
   double *reserved;      /* bytes that they are still to write, of all in one room */
   double *last_placed;   /* seconds since the epoch; of the row alone */
@@ -39,57 +34,72 @@ struct ses_streams_counts {
   double *promised_hard; /* and of those that are hard */
 };
 
-/* NULL: no memory. */
-struct ses_streams *ses_streams_make(void);
-void ses_streams_free(struct ses_streams *streams);
+class Counter {
+public:
+  /*
+   * Count along rows from now on, in COUNTS, which are all 0.  DEVICE and ROOM are for each row the
+   * first one on its device, and in its room; ELEMENTS are what the rows are about, by name.  What
+   * was counted is to be counted again; what was noted as recent or placed stays.
+   */
+  void bind(std::span<const std::uint32_t> device, std::span<const std::uint32_t> room,
+            const std::vector<std::string> &elements, const Counts &counts);
+  /* Count a stream and the bytes it holds, and note when it began; again: the last call holds. */
+  void begin(Id id, std::span<const std::uint32_t> elements, double began, const Number &bytes);
+  void end(Id id, std::span<const std::uint32_t> elements, double began, const Number &bytes,
+           double now);
+  /* Add so many streams to each element, and BYTES, spread evenly, to what they hold. */
+  void count(std::span<const std::uint32_t> elements, double number, double bytes);
+  /* Add (NUMBER is 1) or take (-1) a stream that asks for RATE of writing on all elements together,
+   * HARD of it hard.  What is taken was added. */
+  void promise(std::span<const std::uint32_t> elements, double rate, double hard, int number);
+  /* Note that elements were used at a time. */
+  void placed(std::span<const std::uint32_t> elements, double at);
+  /*
+   * The streams of each row as the monitor averages what it measures, into AVERAGED: to a sample,
+   * what happened x seconds before it weighs exp(-x / WINDOW).  SAMPLED_AT is when each was taken
+   * last, of a device's first row that of all; NaN: never.  Forgets what began, or ended, before
+   * HORIZON, the oldest first, and which rows changed.
+   */
+  void observe(double horizon, const double *sampled_at, double window, double *averaged);
+  /* The rows whose counts changed since the last call. */
+  std::vector<std::uint32_t> take_changed();
+  std::size_t rows() const { return _rows.size(); }
 
-/*
- * Count along ROWS rows from now on, in COUNTS, which are all 0.  DEVICE and ROOM are for each row
- * the first one on its device, and in its room; ROW_OF has the row of each of ELEMENTS numbers, or
- * SES_NO_ROW.  What was counted is to be counted again; what was noted as recent or placed stays.
- * Copies what it is given but COUNTS.  Returns 0, or -1 without memory: nothing is counted then.
- */
-int ses_streams_bind(struct ses_streams *streams, size_t rows, const uint32_t *device,
-                     const uint32_t *room, size_t elements, const uint32_t *row_of,
-                     const struct ses_streams_counts *counts);
+private:
+  /* Streams of one row that ask for the same rates. */
+  struct Promise {
+    double rate, hard;
+    std::int64_t number;
+  };
+  struct Row {
+    std::uint32_t device, room;
+    std::uint32_t next; /* on its device; the last is followed by the first */
+    bool changed = false;
+    std::vector<Promise> promises;
+  };
+  /* An element a stream is on; of one that is noted anew elsewhere there is none. */
+  struct Place {
+    Id id;
+    double began, ended;
+    std::uint32_t element;
+  };
 
-/* Add so many streams to each of COUNT elements, and BYTES, spread evenly, to what they hold. */
-void ses_streams_count(struct ses_streams *streams, const uint32_t *elements, size_t count,
-                       double number, double bytes);
+  std::uint32_t row_of(std::uint32_t element) const;
+  template <class Each> void on_device(std::uint32_t element, Each each);
+  void mark(std::uint32_t row);
+  void note(Id id, std::span<const std::uint32_t> elements, double began, double ended);
+  void forget(double horizon);
 
-/* Add (NUMBER is 1) or take (-1) a stream that asks for RATE of writing on each of COUNT elements,
- * HARD of it hard.  What is taken was added. */
-void ses_streams_promise(struct ses_streams *streams, const uint32_t *elements, size_t count,
-                         double rate, double hard, int number);
+  Counts _counts{};
+  std::vector<Row> _rows;
+  std::vector<std::uint32_t> _changed;
+  std::vector<std::uint32_t> _row_of;               /* by element */
+  std::vector<double> _placed;                      /* by element, whether or not it has a row */
+  std::deque<Place> _recent;                        /* in the order in which streams began */
+  std::uint64_t _first = 0;                         /* number of the first of them */
+  std::unordered_map<Id, std::uint64_t> _number_of; /* of the first place of each stream */
+};
 
-/* Note of stream ID when it began and ended (infinite: it goes on); again: the last call holds. */
-void ses_streams_note(struct ses_streams *streams, int64_t id, const uint32_t *elements,
-                      size_t count, double began, double ended);
-
-/* Note that COUNT elements were used at a time. */
-void ses_streams_placed(struct ses_streams *streams, const uint32_t *elements, size_t count,
-                        double at);
-
-/* Forget what was noted of streams that began, or ended, before HORIZON, the oldest first. */
-void ses_streams_forget(struct ses_streams *streams, double horizon);
-
-/*
- * The streams of each row as the monitor averages what it measures, into AVERAGED: to a sample,
- * what happened x seconds before it weighs exp(-x / WINDOW).  SAMPLED_AT is when each was taken
- * last, of a device's first row that of all; NaN: never.
- */
-void ses_streams_average(const struct ses_streams *streams, const double *sampled_at, double window,
-                         double *averaged);
-
-/* The rows whose counts changed since the last call, into ROWS, which has a place for each row;
- * returns how many. */
-size_t ses_streams_changed(struct ses_streams *streams, uint32_t *rows);
-
-/* How many streams are noted. */
-size_t ses_streams_noted(const struct ses_streams *streams);
-
-#ifdef __cplusplus
-}
-#endif
+} // namespace ses::state
 
 #endif /* SES_STATE_STREAMS_H */

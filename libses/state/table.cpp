@@ -28,7 +28,7 @@ void put_whole(std::string &out, double number) { put(out, number, 1.0); }
 
 } // namespace
 
-void take_counts(ses_core_element &element, const ses_streams_counts &counts, std::size_t row) {
+void take_counts(ses_core_element &element, const Counts &counts, std::size_t row) {
   element.own = static_cast<float>(counts.open_now[row]);
   element.reserved = counts.reserved[row];
   element.last_placed = static_cast<std::uint64_t>(counts.last_placed[row] * ticks);

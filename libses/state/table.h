@@ -17,7 +17,7 @@
 namespace ses::state {
 
 /* Take what is counted of a row. */
-void take_counts(ses_core_element &element, const ses_streams_counts &counts, std::size_t row);
+void take_counts(ses_core_element &element, const Counts &counts, std::size_t row);
 
 /*
  * Rows of a node's table as JSON lists, without brackets around all: the place in that table, the

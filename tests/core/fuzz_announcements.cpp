@@ -39,7 +39,7 @@ std::string changed(std::string text, std::mt19937 &random) {
 /* Returns how many could be read. */
 std::size_t run(const std::string &seed, unsigned number, std::size_t count) {
   std::mt19937 random(number);
-  Ledger ledger({30.0, 100, 100}, FileBounds(1000.0, 65'536, 600.0));
+  Ledger ledger({100, 100}, FileBounds(1000.0, 65'536, 600.0));
   auto element = std::make_shared<Element>();
   element->id = "scratch/ost0";
   element->system = "scratch";
@@ -61,8 +61,7 @@ std::size_t run(const std::string &seed, unsigned number, std::size_t count) {
     for (auto &report : read->files.opened)
       if (report.origin && random() % 4 != 0)
         report.origin->elements = {"scratch/ost0"};
-    ledger.take(read->files, "n1", now, true,
-                [](std::int64_t, const std::string &) { return nullptr; });
+    ledger.take(read->files, "n1", now, [](std::int64_t, const std::string &) { return nullptr; });
     ledger.expire(now, 3);
     ledger.take_changes(*follower, 5);
   }

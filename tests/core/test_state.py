@@ -21,8 +21,14 @@ from pydantic import BaseModel, ValidationError
 from ran import ran
 from ses_service.api.schemas.nodes import AnnouncementIn, FileEnded, FileOpened
 from ses_service.decision.rows import LOADS, PROMISES
+from ses_service.ledger.achieved import Achieved, Doubt
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.placement import EndReason
+from ses_service.model.columns import element_table
+from ses_service.model.entities import Element, Environment
+from ses_service.model.policies import Policies
 from ses_state import _state
-from ses_state._state import Counter, Files, decode
+from ses_state._state import Counter, decode
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / "libses" / "state"
@@ -198,11 +204,48 @@ def test_what_is_read_natively_is_what_the_contract_says(data: st.DataObject) ->
         return
     taken, rest = read
     contract: AnnouncementIn = BaseModel.model_validate_json.__func__(AnnouncementIn, body)  # type: ignore[attr-defined]
-    expected = Files([one.to_model() for one in contract.opened], [one.to_model() for one in contract.ended])
-    assert taken == expected
+    assert taken == contract.files
     assert json.loads(rest) == {
         key: value for key, value in json.loads(body).items() if key not in ("opened", "ended")
     }
+
+
+def test_what_is_read_of_a_file_is_what_its_record_says() -> None:
+    message, ledger = json.loads(SEED.read_text()), Ledger(Policies())
+    elements = tuple(Element(name, name, name, "union", name, "n1") for name in ("union/b1", "union/b2"))
+    ledger.bind(element_table(Environment(elements=elements)), np.zeros(2), 10.0)
+    read = decode(json.dumps({**message, "ended": []}).encode())
+    ends = decode(json.dumps({**message, "opened": []}).encode())
+    assert read is not None
+    assert ends is not None
+    assert ledger.take(read[0], "n1", 10.0, lambda *_: None) == (["00000000000000ad"], [])
+    for file in message["opened"][:2]:
+        record, origin = ledger.get(file["placement_id"]), file["restore"]
+        assert (record.path, record.device, record.inode, record.pid) == (
+            *(file[name] for name in ("path", "device", "inode", "pid")),
+        )
+        subject = record.subject
+        assert (subject.user, subject.application, subject.job, subject.node) == (
+            *(file[name] for name in ("user", "application", "job")),
+            "n1",
+        )
+        assert record.opened_at == max(origin["placed_at"], min(10.0, file["opened_at"] or 10.0))
+        assert record.idle is file.get("idle", False)
+        assert record.elements == tuple(origin.get("elements", [origin.get("element")]))
+        assert (record.placed_at, record.decided_by) == (origin["placed_at"], origin["decided_by"])
+        assert (record.distance, record.expected_bytes) == (
+            origin.get("distance", 0.0),
+            origin["expected_bytes"],
+        )
+        assert record.notes == tuple(origin["notes"])
+    assert [(known, sizes) for *_, known, _, sizes in ledger.take_sizes(9)] == [(False, [5e6])]
+    ledger.take(ends[0], "n1", 20.0, lambda *_: None)
+    first, second = (ledger.get(one["placement_id"]) for one in message["ended"][:2])
+    assert (first.end_reason, first.bytes_written, first.path) == (EndReason.CLOSED, 12.0, "/mnt/a")
+    assert first.achieved == Achieved(
+        12.0, 0.0, 0.5, 0.0, 1.5, 4.0, (Doubt.PAGE_CACHE,), ((0.0, 0.0, 0.0), (1.5, 12.0, 0.0))
+    )
+    assert (second.end_reason, second.bytes_written, second.achieved) == (EndReason.EXITED, None, None)
 
 
 def test_what_agents_report_is_read_natively() -> None:
@@ -226,15 +269,15 @@ def test_every_member_of_a_file_that_the_contract_knows_is_read() -> None:
         assert [name for name in model.model_fields if f'"{name}"' not in source] == []
 
 
-def built(program: Path, compiler: str, *arguments: Any) -> Path:
-    subprocess.run([compiler, *SANITIZED, f"-I{STATE}", "-o", program, *arguments], check=True)
+def built(program: Path, *arguments: Any) -> Path:
+    subprocess.run(["g++", "-std=gnu++20", *SANITIZED, f"-I{STATE}", "-o", program, *arguments], check=True)
     return program
 
 
 def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
     program = built(
-        tmp_path / "fuzz", "gcc", "-std=gnu11", "-O1", "-fsanitize=address,undefined,float-cast-overflow",
-        Path(__file__).with_name("fuzz_streams.c"), *STATE.glob("*.c"), "-lm",
+        tmp_path / "fuzz", "-O1", "-fsanitize=address,undefined,float-cast-overflow",
+        Path(__file__).with_name("fuzz_streams.cpp"), STATE / "streams.cpp", STATE / "records.cpp",
     )  # fmt: skip
     for seed in ("1", "2", "3"):
         ran([program, seed, "20000"])
@@ -242,17 +285,11 @@ def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("checks", ["address,undefined", pytest.param("thread", marks=pytest.mark.long)])
 def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path, checks: str) -> None:
-    subprocess.run(
-        ["gcc", "-std=gnu11", f"-fsanitize={checks}", "-c", *STATE.glob("*.c")], cwd=tmp_path, check=True
-    )
-    names = ("bounds", "counter", "decode", "ledger", "ledger_counts", "records", "reports")
+    names = ("bounds", "decode", "ledger", "ledger_counts", "records", "reports", "streams")
     sources = [*(STATE / f"{name}.cpp" for name in names), Path(__file__).with_name("fuzz_announcements.cpp")]
     whole = tmp_path / "whole.cpp"  # their headers are read once: a tenth of the time
     whole.write_text("".join(f'#include "{source}"\n' for source in sources))
-    program = built(
-        tmp_path / "fuzz", "g++", "-std=gnu++20", "-O0", f"-fsanitize={checks}", "-pthread",
-        whole, *tmp_path.glob("*.o"), "-lsimdjson",
-    )  # fmt: skip
+    program = built(tmp_path / "fuzz", "-O0", f"-fsanitize={checks}", "-pthread", whole, "-lsimdjson")
     ran([program, SEED, "2000"])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from patience import wait_until
 from ses_service.api.app import create_app
-from ses_service.decision.digest import RequirementDigests
+from ses_service.decision.needs import Needs
 from ses_service.decision.resolve import index_sets
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase
 from ses_service.knowledge.checks.validation import validate
@@ -73,10 +73,10 @@ def test_a_site_without_groups_asks_nobody() -> None:
 def test_nodes_are_told_when_a_membership_becomes_known() -> None:
     membership = Membership(Hosts().groups_of)
     wanted = RequirementSet(Level.VO, "materials", (Requirement(Kind.FREE_CAPACITY, 1e9),))
-    generations = RequirementDigests(index_sets([wanted]), membership.homes(PLACES))
-    before = generations.of("alice", 0.0)
+    needs = Needs(index_sets([wanted]), membership.homes(PLACES), (), lambda _user: {})
+    before = needs.of("alice", 0.0).generation
     membership.step()
-    assert generations.of("alice", 0.0) != before
+    assert needs.of("alice", 0.0).generation != before
 
 
 def test_this_machine_knows_the_groups_of_its_users() -> None:

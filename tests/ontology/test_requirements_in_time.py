@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ses_service.api.app import create_app
-from ses_service.decision.digest import RequirementDigests
+from ses_service.decision.needs import Needs
 from ses_service.decision.resolve import index_sets, next_change, resolve
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase
 from ses_service.knowledge.times import moment, written
@@ -77,23 +77,23 @@ def test_the_next_change_is_the_next_time_anything_begins_or_ends() -> None:
     assert [next_change(sets, now) for now in moments] == [OPENS, CLOSES, 5_000.0, float("inf")]
 
 
+def generation(stated: RequirementSet, user: str = "alice", now: float = 0.0) -> str:
+    return Needs(index_sets([stated]), {}, (), lambda _user: {}).of(user, now).generation
+
+
 def test_agents_are_told_when_a_time_begins_and_when_it_ends() -> None:
-    stated = RequirementSet(Level.USER, "alice", (windowed(9.0),))
-    generations = RequirementDigests(index_sets([stated]), {})
-    before, within, after = (generations.of("alice", now) for now in (OPENS - 1, OPENS, CLOSES))
+    needs = Needs(index_sets([RequirementSet(Level.USER, "alice", (windowed(9.0),))]), {}, (), lambda _: {})
+    before, within, after = (needs.of("alice", now).generation for now in (OPENS - 1, OPENS, CLOSES))
     assert before != within
     assert after == before
-    assert generations.of("bob", CLOSES) == before
+    assert needs.of("bob", CLOSES).generation == before
 
 
 def test_what_a_profile_says_counts_for_the_generation() -> None:
-    plain = RequirementDigests(index_sets([RequirementSet(Level.USER, "alice")]), {}).of("alice", 0.0)
-    taken_up = RequirementSet(Level.USER, "alice", profile=BUSY)
-    assert RequirementDigests(index_sets([taken_up]), {}).of("alice", 0.0) != plain
+    plain = generation(RequirementSet(Level.USER, "alice"))
+    assert generation(RequirementSet(Level.USER, "alice", profile=BUSY)) != plain
     overridden = RequirementSet(Level.USER, "alice", BUSY.requirements, profile=BUSY)
-    assert RequirementDigests(index_sets([overridden]), {}).of("alice", 0.0) == RequirementDigests(
-        index_sets([taken_up]), {}
-    ).of("alice", 0.0)
+    assert generation(overridden) == generation(RequirementSet(Level.USER, "alice", BUSY.requirements))
 
 
 @pytest.mark.parametrize(

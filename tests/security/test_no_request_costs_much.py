@@ -112,7 +112,7 @@ class _Monitor:
     """Has the longest history of every element."""
 
     def of(self, _element: str, since: float, _until: float, step: float) -> Past:
-        return Past(step, "memory", "", tuple(Point(since + n * step, 1e6, 1e6, 1.0) for n in range(3600)))
+        return Past(step, tuple(Point(since + n * step, 1e6, 1e6, 1.0) for n in range(3600)), "memory")
 
 
 @pytest.fixture(scope="module")

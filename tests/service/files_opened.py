@@ -1,7 +1,11 @@
 """What an agent says of files that programs placed: the only way by which the ledger hears of them."""
 
 import itertools
+import json
+from collections.abc import Iterable
 from typing import Any
+
+from ses_state._state import Files, decode
 
 AGENT = "a" * 16
 PLACED_AT = 1.0
@@ -23,6 +27,13 @@ def opened(
         "restore": {"element": element, "placed_at": placed_at, "decided_by": "program"},
         **more,
     }
+
+
+def files(opened: Iterable[Any] = (), ended: Iterable[Any] = ()) -> Files:
+    """Return files of an announcement as they are read."""
+    read = decode(json.dumps({"opened": list(opened), "ended": list(ended)}).encode())
+    assert read is not None
+    return read[0]
 
 
 def new_ids(count: int) -> list[str]:

@@ -1,14 +1,16 @@
 """Announcements: a node's word about its files, taken once however often it is said."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from files_opened import files
 from ses_service.ledger.announcement import Announcement, Taken, silence_for, take
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.node_decisions import (
     Considered,
-    InBatch,
     JobRank,
     NodeDecision,
     NodeDecisions,
@@ -17,7 +19,6 @@ from ses_service.ledger.node_decisions import (
 )
 from ses_service.ledger.pace import Use, pace_for, report_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
-from ses_service.ledger.reports import Ended, Origin, PlacementReport
 from ses_service.model.columns import ElementTable, element_table
 from ses_service.model.entities import (
     Element,
@@ -30,7 +31,6 @@ from ses_service.model.entities import (
     Subject,
 )
 from ses_service.model.policies import Policies
-from ses_state._state import Files
 
 NAMES = ("u/a", "u/b", "u/c")
 FIRST, SECOND = "1" * 16, "2" * 16
@@ -72,14 +72,23 @@ def site() -> Site:
     return Site()
 
 
-def opened(placement_id: str, origin: Origin | None = None, user: str = "alice") -> PlacementReport:
-    return PlacementReport(placement_id, "/u/f", 7, "42", 9, None, user, "dd", "job-1", origin=origin)
+def origin(element: str = "u/a", placed_at: float = 100.0, decided_by: str = "program", **more: Any) -> Any:
+    return {"element": element, "placed_at": placed_at, "decided_by": decided_by, **more}
+
+
+def opened(placement_id: str, restore: Any = None, user: str = "alice", **more: Any) -> Any:
+    known = {"path": "/u/f", "device": 7, "inode": "42", "pid": 9, "application": "dd", "job": "job-1"}
+    return {"placement_id": placement_id, "user": user, "restore": restore, **known, **more}
+
+
+def over(placement_id: str, size: float | None = None, reason: str = "closed") -> Any:
+    return {"placement_id": placement_id, "reason": reason, "bytes_written": size}
 
 
 def saying(
-    *files: PlacementReport, ended: tuple[Ended, ...] = (), agent: str = FIRST, complete: bool = False
+    *reported: Any, ended: Sequence[Any] = (), agent: str = FIRST, complete: bool = False
 ) -> Announcement:
-    return Announcement("n1", agent, Files(files, ended), complete)
+    return Announcement("n1", agent, files(reported, ended), complete)
 
 
 def test_an_opening_is_noted_with_what_the_agent_knows(site: Site) -> None:
@@ -93,7 +102,7 @@ def test_an_opening_is_noted_with_what_the_agent_knows(site: Site) -> None:
 
 def test_the_same_announcement_again_changes_nothing(site: Site) -> None:
     first, second = site.book(1), site.book(2, "u/b")
-    said = saying(opened(first), opened(second), ended=(Ended(second, EndReason.CLOSED, 10.0),))
+    said = saying(opened(first), opened(second), ended=(over(second, 10.0),))
     site.say(said)
     before = [site.ledger.get(first), site.ledger.get(second), site.open_now()]
     again = site.say(said)
@@ -107,8 +116,8 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
 
     def say(idle: bool, agent: str = FIRST) -> None:
         site.now += 10
-        reported = opened(one, Origin(("u/a",), 100.0, 0.0, "program", 5e9))
-        site.say(saying(replace(reported, idle=idle), opened(other), agent=agent))
+        reported = opened(one, origin(expected_bytes=5e9))
+        site.say(saying({**reported, "idle": idle}, opened(other), agent=agent))
 
     def streams_in_sample() -> list[float]:
         site.ledger.observe(np.full(3, site.now), site.now)
@@ -127,34 +136,33 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
     assert site.open_now() == [1, 1, 0]
     assert streams_in_sample() == [0, 1, 0], "it begins with that"
     say(True)
-    site.say(saying(ended=(Ended(one, EndReason.CLOSED, 10.0),)))
+    site.say(saying(ended=(over(one, 10.0),)))
     assert site.open_now() == [0, 1, 0]
 
 
 def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: Site) -> None:
-    reported = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program", 5e9))
-    site.say(saying(replace(reported, idle=True)))
+    reported = opened("0" * 15 + "9", origin(expected_bytes=5e9))
+    site.say(saying({**reported, "idle": True}))
     assert site.open_now() == [0, 0, 0]
     assert site.ledger.counts.reserved.tolist() == [0, 0, 0]
-    site.say(saying(replace(reported, idle=False)))
+    site.say(saying({**reported, "idle": False}))
     assert site.open_now() == [1, 0, 0]
     assert site.ledger.counts.reserved.tolist() == [5e9, 0, 0]
 
 
 def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
-    reported = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
-    site.say(saying(replace(reported, bytes=5e9)))
-    site.say(saying(ended=(Ended(reported.placement_id, EndReason.CLOSED, 6e9),)))
+    reported = opened("0" * 15 + "9", origin())
+    site.say(saying({**reported, "bytes": 5e9}))
+    site.say(saying(ended=(over(reported["placement_id"], 6e9),)))
     seen = [(is_known, sizes) for *_, is_known, _, sizes in site.ledger.take_sizes(9)]
     assert seen == [(False, [5e9]), (True, [6e9])]
 
 
 def test_sizes_of_files_alike_are_learned_together_and_in_their_order(site: Site) -> None:
-    origin = Origin(("u/a",), 100.0, 0.0, "program")
     paths = ("/d/f1", "/d/f2", None, "/d/f3")
-    reported = [replace(opened(f"{number:016x}", origin), path=path) for number, path in enumerate(paths, 1)]
+    reported = [opened(f"{number:016x}", origin(), path=path) for number, path in enumerate(paths, 1)]
     site.say(saying(*reported))
-    ends = (Ended(one.placement_id, EndReason.CLOSED, float(size)) for size, one in enumerate(reported))
+    ends = (over(one["placement_id"], float(size)) for size, one in enumerate(reported))
     site.say(saying(ended=tuple(ends)))
     sizes = [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(1)]
     sizes += [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(9)]
@@ -186,9 +194,9 @@ def test_a_silent_node_has_nothing_open_and_may_come_back(site: Site) -> None:
 def test_an_unknown_file_is_asked_for_and_then_restored(site: Site) -> None:
     name = "f" * 16
     assert site.say(saying(opened(name))).unknown == (name,)
-    origin = Origin(("u/b",), 90.0, 0.25, "agent", 1000.0, ("chosen among 4 of 3",))
-    assert site.say(saying(opened(name, origin))).unknown == ()
-    site.say(saying(opened(name, origin)))
+    known = origin("u/b", 90.0, "agent", distance=0.25, expected_bytes=1000.0, notes=["chosen among 4 of 3"])
+    assert site.say(saying(opened(name, known))).unknown == ()
+    site.say(saying(opened(name, known)))
     entry = site.ledger.get(name)
     assert (entry.element.id, entry.decided_by, entry.placed_at) == ("u/b", "agent", 90.0)
     assert (entry.subject.vo, entry.backend) == ("materials", "mergerfs")
@@ -198,7 +206,7 @@ def test_an_unknown_file_is_asked_for_and_then_restored(site: Site) -> None:
 
 
 def test_a_file_on_an_element_the_site_lacks_is_refused(site: Site) -> None:
-    taken = site.say(saying(opened("e" * 16, Origin(("u/gone",), 90.0, 0, "service"))))
+    taken = site.say(saying(opened("e" * 16, origin("u/gone"))))
     assert taken.refused[0][0] == "e" * 16
     assert "u/gone" in taken.refused[0][1]
     assert site.open_now() == [0, 0, 0]
@@ -206,7 +214,7 @@ def test_a_file_on_an_element_the_site_lacks_is_refused(site: Site) -> None:
 
 def test_nobody_opens_or_ends_what_is_not_theirs(site: Site) -> None:
     theirs, elsewhere = site.book(1, user="bob"), site.book(2, node="n2")
-    taken = site.say(saying(opened(theirs), opened(elsewhere), ended=(Ended(elsewhere, EndReason.CLOSED),)))
+    taken = site.say(saying(opened(theirs), opened(elsewhere), ended=(over(elsewhere),)))
     assert [one for one, _ in taken.refused] == [theirs, elsewhere, elsewhere]
     assert site.ledger.get(theirs).opened_at is None
     assert site.ledger.get(elsewhere).state is PlacementState.OPEN
@@ -233,7 +241,7 @@ def test_a_complete_list_ends_what_is_not_in_it(site: Site) -> None:
 
 def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Site) -> None:
     one = site.book(1)
-    site.say(saying(ended=(Ended(one, EndReason.UNUSED),)))
+    site.say(saying(ended=(over(one, reason="unused"),)))
     assert site.open_now() == [0, 0, 0]
     site.say(saying(opened(one)))
     assert site.open_now() == [1, 0, 0]
@@ -241,7 +249,7 @@ def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Si
 
 def test_a_closed_file_stays_closed_whatever_is_said_late(site: Site) -> None:
     one = site.book(1)
-    site.say(saying(opened(one), ended=(Ended(one, EndReason.CLOSED, 5.0),)))
+    site.say(saying(opened(one), ended=(over(one, 5.0),)))
     taken = site.say(saying(opened(one)))
     assert (taken.unknown, taken.refused) == ((), ())
     assert site.ledger.get(one).end_reason is EndReason.CLOSED
@@ -257,7 +265,7 @@ def test_a_file_spread_over_elements_counts_on_each(site: Site) -> None:
     site.ledger.restore(placement)
     assert site.open_now() == [1, 1, 0]
     assert site.ledger.counts.reserved.tolist() == [50, 50, 0]
-    site.say(saying(ended=(Ended("a" * 16, EndReason.CLOSED, 60.0),)))
+    site.say(saying(ended=(over("a" * 16, 60.0),)))
     assert site.open_now() == [0, 0, 0]
     assert site.ledger.counts.last_placed.tolist() == [100, 100, 0]
 
@@ -290,9 +298,8 @@ def told(number: int = 0) -> NodeDecision:
 
 
 def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(site: Site) -> None:
-    origin = Origin(("u/a",), 99.5, 0.5, "program")
-    place = InBatch(3, batch_number=2, batch_size=5, predicted=Offered(write=25e6))
-    report = replace(opened("a" * 16, origin), in_batch=place)
+    batch = {"id": 3, "batch_number": 2, "batch_size": 5, "predicted": {"write": 25e6}}
+    report = opened("a" * 16, origin(placed_at=99.5, distance=0.5), decision=batch)
     said = replace(saying(report), decisions=NodeDecisions({3: told()}))
     site.say(said)
     entry = site.ledger.get("a" * 16)
@@ -317,24 +324,18 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
 
 
 def test_files_of_one_decision_share_what_explains_them(site: Site) -> None:
-    files = [
-        PlacementReport(
-            f"{number:016x}",
-            user="alice",
-            origin=Origin(("u/a",), 99.5, 0.0, "program"),
-            in_batch=InBatch(0, number, 2),
-        )
+    reported = [
+        opened(f"{number:016x}", origin(), decision={"id": 0, "batch_number": number, "batch_size": 2})
         for number in (1, 2)
     ]
-    site.say(replace(saying(*files), decisions=NodeDecisions({0: told()})))
+    site.say(replace(saying(*reported), decisions=NodeDecisions({0: told()})))
     first, second = (site.ledger.get(f"{number:016x}") for number in (1, 2))
     assert first.candidates is second.candidates
     assert (first.batch_number, second.batch_number) == (1, 2)
 
 
 def test_a_file_of_a_decision_that_is_not_told_is_taken_without_an_explanation(site: Site) -> None:
-    origin = Origin(("u/a",), 99.5, 0.0, "program")
-    site.say(saying(PlacementReport("b" * 16, user="alice", origin=origin, in_batch=InBatch(9))))
+    site.say(saying(opened("b" * 16, origin(), decision={"id": 9})))
     assert site.ledger.get("b" * 16).candidates == ()
 
 

@@ -1,45 +1,55 @@
 """By what an agent notices that requirements changed."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ses_service.decision.digest import RequirementDigests
+from ses_service.decision.needs import Needs
 from ses_service.decision.resolve import index_sets
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet, Strictness
 
-WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 50e6)
+KINDS = (Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE, Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE)
+NAMES = (
+    (Level.USER, "alice"),
+    (Level.APPLICATION, "alice:dd"),
+    (Level.VO, "materials"),
+    (Level.SITE, "default"),
+)
 HOME = {"alice": "materials"}
-GENERAL = (
-    RequirementSet(Level.USER, "alice", (WRITE,)),
-    RequirementSet(Level.APPLICATION, "alice:dd", (WRITE,)),
-    RequirementSet(Level.VO, "materials", (WRITE,)),
-    RequirementSet(Level.SITE, "default", (WRITE,)),
+GENERAL = tuple(
+    RequirementSet(*name, (Requirement(kind, 50e6),)) for name, kind in zip(NAMES, KINDS, strict=True)
 )
 
 
 def of_alice(*sets: RequirementSet, home_vo: dict[str, str] | None = None) -> str:
-    return RequirementDigests(index_sets(sets), HOME if home_vo is None else home_vo).of("alice", 0.0)
+    homes = HOME if home_vo is None else home_vo
+    return Needs(index_sets(sets), homes, (), lambda _user: {}).of("alice", 0.0).generation
 
 
 @pytest.mark.parametrize("place", range(len(GENERAL)))
 @pytest.mark.parametrize(
-    "changed",
+    "change",
     [
-        (),
-        (Requirement(Kind.CURRENT_WRITE_RATE, 51e6),),
-        (Requirement(Kind.AVERAGE_WRITE_RATE, 50e6),),
-        (Requirement(Kind.CURRENT_WRITE_RATE, 50e6, 2.0),),
-        (Requirement(Kind.CURRENT_WRITE_RATE, 50e6, 1.0, Strictness.HARD),),
-        (WRITE, Requirement(Kind.FREE_CAPACITY, 1e9)),
+        lambda _kind: (),
+        lambda kind: (Requirement(kind, 51e6),),
+        lambda _kind: (Requirement(Kind.FREE_CAPACITY, 50e6),),
+        lambda kind: (Requirement(kind, 50e6, 2.0),),
+        lambda kind: (Requirement(kind, 50e6, 1.0, Strictness.HARD),),
+        lambda kind: (Requirement(kind, 50e6), Requirement(Kind.FREE_CAPACITY, 1e9)),
     ],
 )
 def test_a_change_of_any_set_that_applies_changes_the_digest(
-    place: int, changed: tuple[Requirement, ...]
+    place: int, change: Callable[[Kind], tuple[Requirement, ...]]
 ) -> None:
     sets = list(GENERAL)
-    sets[place] = RequirementSet(sets[place].level, sets[place].name, changed)
+    sets[place] = RequirementSet(*NAMES[place], change(KINDS[place]))
     assert of_alice(*sets) != of_alice(*GENERAL)
+
+
+def test_a_set_that_says_nothing_else_than_a_more_particular_one_changes_nothing() -> None:
+    hidden = RequirementSet(Level.SITE, "default", (*GENERAL[3].requirements, Requirement(KINDS[0], 9e6)))
+    assert of_alice(*GENERAL[:3], hidden) == of_alice(*GENERAL)
 
 
 def test_another_home_vo_changes_the_digest() -> None:
@@ -49,11 +59,12 @@ def test_another_home_vo_changes_the_digest() -> None:
 
 def test_order_revision_author_and_sets_of_others_change_nothing() -> None:
     again = [RequirementSet(one.level, one.name, one.requirements, 7, 5.0, "bob") for one in GENERAL]
+    wanted = (Requirement(Kind.FREE_CAPACITY, 1e9),)
     others = (
-        RequirementSet(Level.USER, "bob", (WRITE,)),
-        RequirementSet(Level.APPLICATION, "bob:dd", (WRITE,)),
-        RequirementSet(Level.APPLICATION, "alice2:dd", (WRITE,)),
-        RequirementSet(Level.VO, "physics", (WRITE,)),
+        RequirementSet(Level.USER, "bob", wanted),
+        RequirementSet(Level.APPLICATION, "bob:dd", wanted),
+        RequirementSet(Level.APPLICATION, "alice2:dd", wanted),
+        RequirementSet(Level.VO, "physics", wanted),
         RequirementSet(Level.USER, "empty", ()),
     )
     assert of_alice(*reversed(again), *others) == of_alice(*GENERAL)

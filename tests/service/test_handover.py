@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from files_opened import files
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from ses_service.ledger import handover
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, PeerPlacement, Placement, PlacementState
-from ses_service.ledger.reports import PlacementReport
 from ses_service.ledger.size_history import SizeKey
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
@@ -57,7 +57,11 @@ class Service:
         if self.ledger.find(placement_id) is None:
             self.ledger.restore(placed(placement_id, *names))
         else:
-            self.ledger.open(PlacementReport(placement_id), 100.0, node=NODE)
+            self.report(placement_id, 100.0)
+
+    def report(self, placement_id: str, now: float, *, idle: bool = False) -> None:
+        opened = {"placement_id": placement_id, "user": "alice", "device": 1, "inode": "1", "idle": idle}
+        self.ledger.take(files([opened]), NODE, now, lambda *_: None)
 
     def adopt(self, ids: Iterable[str]) -> None:
         """Take over the stored ones of these that are open."""
@@ -176,10 +180,10 @@ def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
     one.hear(1)
     one.open("1" * 16, "u/a")
     tell(one, other)
-    one.ledger.open(PlacementReport("1" * 16, idle=True), 101.0, node=NODE)
+    one.report("1" * 16, 101.0, idle=True)
     tell(one, other)
     assert other.open_now == [0, 0, 0]
-    one.ledger.open(PlacementReport("1" * 16, idle=False), 102.0, node=NODE)
+    one.report("1" * 16, 102.0)
     tell(one, other)
     assert other.open_now == [1, 0, 0]
 
@@ -390,7 +394,10 @@ class Handover(RuleBasedStateMachine):
         for service in self.services:
             assert service.open_now == expected
             assert (service.ledger.counts.averaged >= 0).all()
-        holders = [{one.placement_id for one in each.ledger.active()} for each in self.services]
+        holders = [
+            {one.placement_id for one in each.ledger.records() if one.state is PlacementState.OPEN}
+            for each in self.services
+        ]
         assert holders[self.at] == self.open
         assert not holders[1 - self.at]
         assert {one for one, (_, is_open) in self.stored.items() if is_open} == self.open

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from files_opened import files
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from ses_service.ledger.achieved import FileVerdict
+from ses_service.ledger.errors import UnknownPlacementError
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
-from ses_service.ledger.reports import PlacementEndedError, PlacementReport, UnknownPlacementError
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
 from ses_service.model.policies import Policies
@@ -26,6 +27,7 @@ def element(name: str) -> Element:
 
 
 USERS = ("bob", "alice")
+SILENT_AFTER = 30.0
 
 
 def placement(number: int, name: str, at: float, lease: float = 30, size: float | None = None) -> Placement:
@@ -48,6 +50,14 @@ def bound(names: tuple[str, ...] = NAMES, sampled_at: float = 51, **limits: Any)
     return ledger
 
 
+def report(ledger: Ledger, placement_id: str, now: float, **known: Any) -> list[str]:
+    """Let the file's node report it; return the ids that the ledger does not know."""
+    owner = USERS[int(placement_id, 16) % 2]
+    opened = {"placement_id": placement_id, "user": owner, "device": 5, "inode": "7", **known}
+    ledger.renew_node("n1", "1" * 16, now, now + SILENT_AFTER)
+    return ledger.take(files([opened]), "n1", now, lambda *_: None)[0]
+
+
 def shown(one: Placement, taken: float) -> float:
     """Which part of a stream a sample of that moment shows, with a window of two seconds."""
     ended = math.inf if one.ended_at is None else one.ended_at
@@ -63,7 +73,8 @@ def ledger() -> Ledger:
 def test_a_placement_is_restored_opened_and_ended(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100))
     assert ledger.get("0000000000000001").opened_at is None
-    opened = ledger.open(PlacementReport("0000000000000001", path="/f", device=5, inode="7", pid=9), 101)
+    report(ledger, "0000000000000001", 101, path="/f", pid=9)
+    opened = ledger.get("0000000000000001")
     assert (opened.state, opened.opened_at, opened.path) == (PlacementState.OPEN, 101, "/f")
     ended = ledger.end("0000000000000001", EndReason.CLOSED, 105, 1000)
     assert (ended.state, ended.ended_at, ended.end_reason) == (PlacementState.ENDED, 105, EndReason.CLOSED)
@@ -82,21 +93,24 @@ def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> Non
     assert sum(ledger.ended_total.values()) == 1
 
 
-def test_opening_again_keeps_the_moment_and_renews_the_lease(ledger: Ledger) -> None:
+def test_opening_again_keeps_the_moment_and_what_was_known(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100))
-    ledger.open(PlacementReport("0000000000000001", path="/f"), 101)
-    again = ledger.open(PlacementReport("0000000000000001"), 500)
-    assert (again.opened_at, again.path, again.lease_until) == (101, "/f", 500 + 3600)
+    report(ledger, "0000000000000001", 101, path="/f")
+    report(ledger, "0000000000000001", 500)
+    again = ledger.get("0000000000000001")
+    assert (again.opened_at, again.path, again.lease_until) == (101, "/f", math.inf)
+    assert ledger.expire(499 + SILENT_AFTER) == 0
+    assert ledger.expire(500 + SILENT_AFTER) == 1
 
 
 def test_an_unknown_placement_is_an_error(ledger: Ledger) -> None:
     for act in (
         lambda: ledger.get("f" * 16),
-        lambda: ledger.open(PlacementReport("f" * 16), 1),
         lambda: ledger.end("f" * 16, EndReason.CLOSED, 1),
     ):
         with pytest.raises(UnknownPlacementError, match="ffff"):
             act()
+    assert report(ledger, "f" * 16, 1) == ["f" * 16]
 
 
 def test_an_id_is_counted_once(ledger: Ledger) -> None:
@@ -108,9 +122,9 @@ def test_an_id_is_counted_once(ledger: Ledger) -> None:
 
 def test_an_ended_placement_cannot_be_opened(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100))
-    ledger.end("0000000000000001", EndReason.UNUSED, 101)
-    with pytest.raises(PlacementEndedError, match="unused"):
-        ledger.open(PlacementReport("0000000000000001"), 102)
+    ended = ledger.end("0000000000000001", EndReason.EXITED, 101)
+    report(ledger, "0000000000000001", 102)
+    assert ledger.get("0000000000000001") == ended
 
 
 def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
@@ -123,17 +137,18 @@ def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
 
 def test_an_open_placement_outlives_the_lease_it_was_restored_with(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100, lease=30))
-    ledger.open(PlacementReport("0000000000000001"), 110)
-    assert ledger.expire(200) == 0
-    assert ledger.expire(110 + 3600) == 1
+    report(ledger, "0000000000000001", 120)
+    assert ledger.expire(149) == 0
+    assert ledger.expire(120 + SILENT_AFTER) == 1
 
 
 def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 40, lease=30))
-    ledger.open(PlacementReport("0000000000000001"), 41)
-    ledger.expire(41 + 3600)
+    report(ledger, "0000000000000001", 41)
+    ledger.expire(41 + SILENT_AFTER)
     assert ledger.keep_verdict(ledger.get("0000000000000001"), FileVerdict(None))
-    taken = ledger.open(PlacementReport("0000000000000001"), 4000)
+    report(ledger, "0000000000000001", 4000)
+    taken = ledger.get("0000000000000001")
     assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
     assert taken.file_verdict is None, "the database takes it for a file that ended otherwise, and refuses it"
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
@@ -218,10 +233,9 @@ def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Le
 
 def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -> None:
     for number in range(1, 11):
-        ledger.restore(placement(number, "u/a", 100).replaced(subject=Subject("alice", node="n1")))
-    ledger.renew_node("n1", "1" * 16, 100, 130)
+        ledger.restore(placement(number, "u/a", 100).replaced(subject=Subject(USERS[number % 2], node="n1")))
     for number in range(1, 6):
-        ledger.open(PlacementReport(f"{number:016x}"), 101, node="n1")
+        report(ledger, f"{number:016x}", 100)
     counts = [ledger.expire(130, 3) for _ in range(5)]
     assert counts == [3, 3, 3, 1, 0]
     assert ledger.counts.open_now.tolist() == [0, 0, 0]
@@ -248,7 +262,7 @@ def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:
     ledger.restore(placement(1, "u/a", 100))
     assert set(changed) == {"0000000000000001"}
     changed.clear()
-    ledger.open(PlacementReport("0000000000000001"), 101)
+    report(ledger, "0000000000000001", 101)
     assert set(changed) == {"0000000000000001"}
     ledger.end("0000000000000001", EndReason.CLOSED, 102)
     ledger.restore(placement(2, "u/a", 103))
@@ -283,10 +297,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.ids)
     @rule(data=st.data())
     def open(self, data: Any) -> None:
-        try:
-            self.ledger.open(PlacementReport(data.draw(st.sampled_from(self.ids))), self.now)
-        except PlacementEndedError:
-            return
+        report(self.ledger, data.draw(st.sampled_from(self.ids)), self.now)
 
     @precondition(lambda self: self.ids)
     @rule(data=st.data(), reason=st.sampled_from(list(EndReason)), size=st.none() | st.integers(0, 10**9))

@@ -127,7 +127,7 @@ def test_what_the_ledger_holds_shows_row_by_row(site: Any) -> None:
 def test_a_stream_that_ended_counts_no_more(site: Any) -> None:
     watched = Watched(site.equal(2).see_all(age=0.5).carry("b0", at=NOW - 60))
     assert watched["own"] == [1, 0]
-    placement = next(iter(watched.ledger.active()))
+    placement = next(iter(watched.ledger.records()))
     watched.ledger.end(placement.placement_id, "closed", NOW)
     watched.follow()
     assert watched["own"] == [0, 0]
@@ -244,7 +244,7 @@ def test_an_average_rate_counts_a_long_file_of_ours_once(site: Any) -> None:
 
 def test_what_a_file_of_ours_took_is_no_stranger_s_after_its_end(site: Any) -> None:
     watched = Watched(site.equal(1).see("b0", write=100, average_write=90, age=0.5).carry("b0", at=NOW - 600))
-    watched.ledger.end(next(iter(watched.ledger.active())).placement_id, "closed", NOW)
+    watched.ledger.end(next(iter(watched.ledger.records())).placement_id, "closed", NOW)
     watched.follow()
     watched.site.see("b0", write=0, average_write=90, age=-1)
     watched.observe(NOW + 1)

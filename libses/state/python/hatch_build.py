@@ -1,6 +1,6 @@
 """Compiles the extension module of the package ``ses_state`` when it is installed.
 
-pybind11 binds it. The compilers are called directly, as for the decision core: the same few lines serve an
+pybind11 binds it. The compiler is called directly, as for the decision core: the same few lines serve an
 editable install, a wheel and an image.
 """
 
@@ -18,8 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 _STATE = Path(__file__).resolve().parent.parent
 _BINDING = Path(__file__).resolve().parent / "binding"
 _HEADERS = _STATE.parent / "include"
-_C = (os.environ.get("CC", "cc"), "-std=gnu11", "-O3", "-fno-math-errno")
-_CPP = (os.environ.get("CXX", "c++"), "-std=gnu++20", "-O2")
+_CPP = (os.environ.get("CXX", "c++"), "-std=gnu++20", "-O2", "-fno-math-errno")
 
 
 def compile_state(target: Path, *flags: str) -> None:
@@ -30,11 +29,10 @@ def compile_state(target: Path, *flags: str) -> None:
 
         def compiled(source: Path) -> str:
             made = f"{place}/{source.name}.o"
-            by = _C if source.suffix == ".c" else _CPP
-            subprocess.run([*by, *common, "-c", str(source), "-o", made], check=True)
+            subprocess.run([*_CPP, *common, "-c", str(source), "-o", made], check=True)
             return made
 
-        sources = sorted([*_STATE.glob("*.c"), *_STATE.glob("*.cpp"), *_BINDING.glob("*.cpp")])
+        sources = sorted([*_STATE.glob("*.cpp"), *_BINDING.glob("*.cpp")])
         objects = list(threads.map(compiled, sources))
         built = Path(place) / "module.so"
         linked = [_CPP[0], "-shared", *flags, "-o", str(built), *objects, "-lsimdjson", "-lz"]

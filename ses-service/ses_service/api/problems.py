@@ -22,8 +22,8 @@ from ses_service.knowledge.errors import (
     StaleReadingError,
     UnknownChangeError,
 )
+from ses_service.ledger.errors import NotYoursError, PlacementEndedError, UnknownPlacementError
 from ses_service.ledger.places import TooManyPlacesError
-from ses_service.ledger.reports import NotYoursError, PlacementEndedError, UnknownPlacementError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
 from ses_service.store.errors import DatabaseError
@@ -93,24 +93,6 @@ class NotFoundProblem(Problem):
     status, slug = 404, "not-found"
 
 
-class ChangedSinceProblem(Problem):
-    """Undoing this would lose what was changed later."""
-
-    status, slug = 409, "changed-since"
-
-
-class StaleReadingProblem(Problem):
-    """Somebody else changed site or requirements at the same moment; trying again helps."""
-
-    status, slug = 409, "changed-meanwhile"
-
-
-class ElementStateProblem(Problem):
-    """The element is there already, or is not in the state that this would end."""
-
-    status, slug = 409, "element-state"
-
-
 class NothingFitsProblem(Problem):
     """No element of the storage system can take the place; ``refused`` says why of each."""
 
@@ -127,22 +109,10 @@ class NothingFitsProblem(Problem):
         )
 
 
-class TooManyPlacesProblem(Problem):
-    """The user has as many places as one may have."""
-
-    status, slug = 409, "too-many-places"
-
-
 class TooManyRunsProblem(Problem):
     """The user has as many runs that are not over as one may have."""
 
     status, slug = 409, "too-many-runs"
-
-
-class EndedProblem(Problem):
-    """It has ended, or its id is that of something else."""
-
-    status, slug = 409, "ended"
 
 
 class TokenProblem(Problem):
@@ -212,37 +182,10 @@ class UnknownNameProblem(InvalidProblem):
     slug = "unknown-name"
 
 
-class NotReadyProblem(Problem):
-    """The site has not been read from the knowledge base yet."""
-
-    status, slug = 503, "not-ready"
-
-
-class KnowledgeBaseProblem(Problem):
-    """The knowledge base cannot store or answer now."""
-
-    status, slug = 503, "knowledge-base-unavailable"
-
-
-class DatabaseProblem(Problem):
-    """The database of the service does not answer now."""
-
-    status, slug = 503, "database-unavailable"
-
-
 class MungeProblem(Problem):
     """munged of the service's machine does not answer now."""
 
     status, slug = 503, "munge-unavailable"
-
-
-class DescriptionProblem(Problem):
-    """What the service itself reads (its vocabulary, the site it was started with) breaks the rules.
-
-    Not the caller's fault and not helped by trying again.  A text the caller sent is an ``InvalidProblem``.
-    """
-
-    status, slug = 500, "invalid-description"
 
 
 class OverloadedProblem(Problem):
@@ -277,10 +220,10 @@ def respond(problem: Problem) -> Response:
     return reply(problem).response()
 
 
-def _from_status(status: int, detail: str, headers: Mapping[str, str]) -> Problem:
+def _of_status(status: int, detail: str, headers: Mapping[str, str], slug: str | None = None) -> Problem:
     problem = Problem(detail, headers=headers)
     problem.status = status
-    problem.slug = _SLUGS.get(status, f"http-{status}")
+    problem.slug = slug or _SLUGS.get(status, f"http-{status}")
     return problem
 
 
@@ -311,27 +254,28 @@ def _http_exception(error: HTTPException) -> Response:
     detail = _DETAILS.get(status, error.description or error.name)
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         detail = f"{request.method} is not served at this path; {', '.join(sorted(error.valid_methods))} are."
-    return respond(_from_status(status, detail, headers))
+    return respond(_of_status(status, detail, headers))
 
 
 _RETRY = {"Retry-After": str(_RETRY_AFTER)}
-_FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
-    (UnknownPlacementError, NotFoundProblem),
-    (TooManyPlacesError, TooManyPlacesProblem),
-    (PlacementEndedError, EndedProblem),
-    (NotYoursError, EndedProblem),
-    (OtherNodeError, ForbiddenProblem),
-    (NoEnvironmentError, NotReadyProblem),
-    (RevisionConflictError, RevisionProblem),
-    (UnknownChangeError, NotFoundProblem),
-    (ChangedSinceError, ChangedSinceProblem),
-    (NoSuchElementError, NotFoundProblem),
-    (ElementExistsError, ElementStateProblem),
-    (NotDrainedError, ElementStateProblem),
-    (StaleReadingError, StaleReadingProblem),
-    (InvalidDescriptionError, DescriptionProblem),
-    (KnowledgeBaseError, KnowledgeBaseProblem),
-    (DatabaseError, DatabaseProblem),
+_FROM_INSIDE: tuple[tuple[type[Exception], int, str], ...] = (
+    (UnknownPlacementError, 404, "not-found"),
+    (TooManyPlacesError, 409, "too-many-places"),
+    (PlacementEndedError, 409, "ended"),
+    (NotYoursError, 409, "ended"),
+    (OtherNodeError, 403, "forbidden"),
+    (NoEnvironmentError, 503, "not-ready"),
+    (RevisionConflictError, 412, "revision-mismatch"),
+    (UnknownChangeError, 404, "not-found"),
+    (ChangedSinceError, 409, "changed-since"),
+    (NoSuchElementError, 404, "not-found"),
+    (ElementExistsError, 409, "element-state"),
+    (NotDrainedError, 409, "element-state"),
+    (StaleReadingError, 409, "changed-meanwhile"),
+    # What the service itself reads breaks the rules; a text that the caller sent is an InvalidProblem.
+    (InvalidDescriptionError, 500, "invalid-description"),
+    (KnowledgeBaseError, 503, "knowledge-base-unavailable"),
+    (DatabaseError, 503, "database-unavailable"),
 )
 
 
@@ -339,11 +283,11 @@ def problem_of(error: Exception) -> Problem:
     """Return what the caller gets for an error; one that nobody expected is logged."""
     if isinstance(error, Problem):
         return error
-    for kind, problem in _FROM_INSIDE:
+    for kind, status, slug in _FROM_INSIDE:
         if isinstance(error, kind):
             message = str(error)
             sentence = message if message.endswith("?") else f"{message}."
-            return problem(sentence, headers=_RETRY if problem.status == 503 else None)
+            return _of_status(status, sentence, _RETRY if status == 503 else {}, slug)
     _log.error("request failed", exc_info=error)
     return Problem("The service met an error of its own; its log has the details.")
 
@@ -358,12 +302,12 @@ def install(app: APIFlask) -> None:
     def apiflask_error(error: HTTPError) -> Response:
         if error.status_code == 422 and isinstance(error.detail, dict):
             return respond(_validation(error))
-        return respond(_from_status(error.status_code, str(error.message), {}))
+        return respond(_of_status(error.status_code, str(error.message), {}))
 
     app.error_processor(apiflask_error)
     app.register_error_handler(Problem, respond)
     app.register_error_handler(HTTPException, _http_exception)
-    for kind, _ in _FROM_INSIDE:
+    for kind, *_ in _FROM_INSIDE:
         app.register_error_handler(kind, _from_inside)
-    app.register_error_handler(RecursionError, lambda _: respond(_from_status(400, _DETAILS[400], {})))
+    app.register_error_handler(RecursionError, lambda _: respond(_of_status(400, _DETAILS[400], {})))
     app.register_error_handler(Exception, _from_inside)

@@ -1,8 +1,8 @@
 """What the files of each user need, as agents get it: for all of the user, and for applications by name.
 
 A need is the requirements that apply, and the room that a file of unknown size should find: a high quantile
-of the sizes that files like it had.  Its generation is a digest of all that; an agent that has it gets
-nothing.
+of the sizes that files like it had.  Its generation is a digest of all that, the same wherever it is made; an
+agent that has it gets nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import orjson
 import ses_core
 from ses_core import Records
 
-from ses_service.decision.digest import MAX_USERS, RequirementDigests
 from ses_service.decision.question import HISTORY
-from ses_service.decision.resolve import SetIndex, resolve
+from ses_service.decision.resolve import SetIndex, next_change, resolve
 from ses_service.decision.rows import STATED
 from ses_service.model.entities import (
     Kind,
@@ -30,6 +29,9 @@ from ses_service.model.entities import (
     with_home_vo,
 )
 from ses_service.model.limits import MAX_APPLICATIONS
+
+MAX_USERS = 20_000
+"""Users of whom something is kept: nodes may ask about any names, and what was kept is made again."""
 
 _HOLDS = 0.25  # seconds for which what was read of the sizes of a user's files holds
 _STEPS = 4.0  # of a doubling, to which room is rounded up: a generation does not change with each file
@@ -52,6 +54,15 @@ class UserNeeds:
     generation: str
     body: bytes
     needs: tuple[Records, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The needs of a user, what they were made of, and when that was looked at last."""
+
+    at: float
+    made_of: tuple[str | None, Mapping[str, float]]
+    needs: UserNeeds
 
 
 def code_of(kind: Kind, stated: tuple[str, ...]) -> int:
@@ -102,7 +113,6 @@ class Needs:
         self._home_vo = home_vo
         self._stated = stated
         self._rooms = rooms
-        self._generations = RequirementDigests(sets, home_vo)
         self._applications: dict[str, list[str]] = {}
         for (level, name), requirement_set in sets.items():
             user, colon, application = name.partition(":")
@@ -112,7 +122,8 @@ class Needs:
                 and (requirement_set.requirements or requirement_set.profile)
             ):
                 self._applications.setdefault(user, []).append(application)
-        self._known: dict[str, tuple[float, str, UserNeeds]] = {}
+        self._known: dict[str, _Known] = {}
+        self._until = -math.inf  # when the time of a requirement begins or ends
 
     def of_site(self, now: float) -> Records:
         """Return what a file needs for which nobody but the site states anything."""
@@ -120,24 +131,27 @@ class Needs:
 
     def of(self, user: str, now: float) -> UserNeeds:
         """Return the needs of a user's files."""
-        digest = self._generations.of(user, now)
-        known = self._known.get(user)
-        if known is not None and known[1] == digest and known[0] <= now < known[0] + _HOLDS:
-            return known[2]
-        rooms = {name: rounded_up(room) for name, room in self._rooms(user).items()}
-        generation = blake2b(repr((digest, self._stated, sorted(rooms.items()))).encode(), digest_size=8)
-        needs = None if known is None else known[2]
-        if needs is None or needs.generation != generation.hexdigest():
-            needs = self._made(user, generation.hexdigest(), rooms, now)
+        if now >= self._until:
+            self._known.clear()
+            self._until = next_change(self._sets.values(), now)
+        vo, known = self._home_vo.get(user), self._known.get(user)
+        if known is not None and known.made_of[0] == vo and known.at <= now < known.at + _HOLDS:
+            return known.needs
+        made_of = vo, {name: rounded_up(room) for name, room in self._rooms(user).items()}
+        if known is not None and known.made_of == made_of:
+            needs = known.needs
+        else:
+            needs = self._made(user, made_of[1], now)
         if known is None and len(self._known) >= MAX_USERS:
             self._known.clear()
-        self._known[user] = (now, digest, needs)
+        self._known[user] = _Known(now, made_of, needs)
         return needs
 
-    def _made(self, user: str, generation: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
+    def _made(self, user: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
         named = sorted(self._applications.get(user, ()))
         named += sorted(application for application in rooms if application and application not in named)
-        entries, needs = [], []
+        entries: list[dict[str, object]] = []
+        needs: list[Records] = []
         for application in [None, *named[:MAX_APPLICATIONS]]:
             subject = with_home_vo(Subject(user, application), self._home_vo)
             resolved = resolve(subject, (), self._sets, now)
@@ -147,15 +161,15 @@ class Needs:
             )
             entries.append(
                 {
-                    "user": user,
                     "application": application,
-                    "generation": generation,
                     "requirements": [_described(requirement, self._stated) for requirement in resolved],
                     "room_bytes": room,
                     "expected_from": None if room is None else HISTORY,
                 }
             )
-        return UserNeeds(generation, orjson.dumps(entries)[1:-1], tuple(needs))
+        generation = blake2b(orjson.dumps(entries), digest_size=8).hexdigest()
+        body = orjson.dumps([{"user": user, "generation": generation, **entry} for entry in entries])[1:-1]
+        return UserNeeds(generation, body, tuple(needs))
 
 
 def rounded_up(room: float) -> float:

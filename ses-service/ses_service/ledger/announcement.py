@@ -38,7 +38,7 @@ class Announcement:
 
     node: str
     incarnation: str
-    files: _state.Files = field(default_factory=lambda: _state.Files((), ()))
+    files: _state.Files = field(default_factory=_state.Files)
     complete: bool = False
     use: Use = Use.NONE
     decisions: NodeDecisions = NO_DECISIONS

@@ -42,7 +42,7 @@ class LedgerCounts:
 
     @property
     def counted(self) -> tuple[Floats, ...]:
-        """The columns that change with each stream, in the order of ``struct ses_streams_counts``."""
+        """The columns that change with each stream, in the order of ``struct Counts``."""
         return (
             self.open_now,
             self.reserved,

@@ -17,7 +17,6 @@ gives a set that collects the ids that change, for those who store them or pass 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -30,7 +29,6 @@ from ses_service.ledger.nodes import Nodes
 from ses_service.ledger.peer_placements import PeerPlacements
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.readers import Readers
-from ses_service.ledger.reports import PlacementReport
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
 
@@ -51,7 +49,7 @@ class Ledger(_state.Ledger):
 
     def __init__(self, policies: Policies) -> None:
         bounds = FileBounds(policies.node_files_per_second)
-        super().__init__(policies.open_lease, policies.max_records, MAX_UNTAKEN, bounds)
+        super().__init__(policies.max_records, MAX_UNTAKEN, bounds)
         self.nodes = Nodes()
         self.readers = Readers(self.counter)
         self.of_peers = PeerPlacements(self, self.is_own)
@@ -101,17 +99,6 @@ class Ledger(_state.Ledger):
             horizon, sampled_at.astype(np.float64, copy=False), self._window, self.counts.averaged
         )
 
-    def open(self, report: PlacementReport, now: float, *, node: str | None = None) -> Placement:
-        """Note that the file was created; called again, renew the lease and note whether it is idle.
-
-        A placement that ended by itself is taken up again, since the agent that reports it knows
-        better; with ``node``, also one that was reported unused.  Raises UnknownPlacementError,
-        PlacementEndedError after any other end, and NotYoursError when the placement is another user's
-        or node's.
-        """
-        opened: Placement = self._open(report, now, node, self._announces(node))
-        return opened
-
     def take(
         self,
         files: _state.Files,
@@ -124,7 +111,7 @@ class Ledger(_state.Ledger):
         ``explain`` gives what the files of a decision share, and where its expected size is from; ``None``:
         it is not known.  Returns ids that the ledger does not know, and those that are refused, with why.
         """
-        unknown, refused, inherited = self._take(files, node, now, self._announces(node), explain)
+        unknown, refused, inherited = self._take(files, node, now, explain)
         if self.inherited is not None:
             self.inherited.update(inherited)
         return unknown, refused
@@ -213,16 +200,6 @@ class Ledger(_state.Ledger):
                 self.nodes.give_up(name)
                 self.readers.forget(name, now)
         return count
-
-    def lease_of(self, placement: Placement) -> float | None:
-        """Return until when a placement counts without another announcement, ``None`` when it has ended."""
-        if placement.state is PlacementState.ENDED:
-            return None
-        node = self.nodes.get(placement.subject.node or "")
-        return node.until if math.isinf(placement.lease_until) and node else placement.lease_until
-
-    def _announces(self, node: str | None) -> bool:
-        return node is not None and self.nodes.get(node) is not None
 
     def _left_place(self, node: str | None, placement_id: str) -> None:
         self.nodes.settle(node or "", placement_id)

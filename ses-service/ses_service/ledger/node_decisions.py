@@ -7,7 +7,7 @@ numbers, which become here the same candidates and refusals that a decision of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ses_service.ledger.ordered_by import Compared, in_words
 from ses_service.ledger.placement import Basis, Candidate, Prediction, Reason, Refusal
@@ -83,16 +83,6 @@ class NodeDecision:
     refused_total: int
     job_rank: JobRank | None = None
     compared: int | None = None
-
-
-@dataclass(slots=True)
-class InBatch:
-    """Which decision a file is of, the how manieth of it, and what was predicted for it then."""
-
-    decision: int
-    batch_number: int = 1
-    batch_size: int = 1
-    predicted: Offered = field(default_factory=Offered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,9 @@ class EndReason(StrEnum):
     SILENT = "silent"
 
 
+MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
+
+
 @dataclass(slots=True)
 class Prediction:
     """What one kind of requirement would get.  Bytes per second or bytes; ``None``: unknown.

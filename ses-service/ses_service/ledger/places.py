@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ses_service.ledger.errors import LedgerError
 from ses_service.ledger.placement import Held, Placement
-from ses_service.ledger.reports import LedgerError
 
 LEASE = 25.0  # seconds a place of a process counts that nobody renews: less than those of a silent node
 RENEW_WITHIN = 8.0

@@ -120,9 +120,6 @@ class Policies:
         False, "Use the rule even where a program asks for a number of stripes."
     )
     min_free_bytes: float = _setting(4 * 2.0**20, "Bytes; an element with less free space is full.")
-    open_lease: float = _setting(
-        3600.0, "Seconds for which an open file still counts when no agent reports it.", least=1
-    )
     node_files_per_second: float = _setting(
         2000.0,
         "Files a second that one node may begin, averaged over ten minutes; more are refused, since only an "

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from ses_service.decision.what_if import Miss
 from ses_service.ledger.achieved import Verdict
+from ses_service.ledger.errors import UnknownPlacementError
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of, of_forecast
 from ses_service.ledger.placement import Candidate, Placement, PlacementState
-from ses_service.ledger.reports import UnknownPlacementError
 from ses_service.process.placements import Placements
 from ses_service.state.state import ServiceState
 from ses_service.store.files import FileHistory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from ses_service.ledger.errors import UnknownPlacementError
 from ses_service.ledger.placement import Placement
-from ses_service.ledger.reports import UnknownPlacementError
 from ses_service.state.state import ServiceState
 from ses_service.store.errors import DatabaseError
 from ses_service.store.journal import Journal

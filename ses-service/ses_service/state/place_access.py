@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from ses_service.decision.question import Decision, Question
 from ses_service.ledger import places
+from ses_service.ledger.errors import NotYoursError, PlacementEndedError
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.placement import Candidate, EndReason, Placement, PlacementState
+from ses_service.ledger.placement import MAY_RETURN, Candidate, EndReason, Placement, PlacementState
 from ses_service.ledger.places import PlaceAsked, TooManyPlacesError
-from ses_service.ledger.reports import MAY_RETURN, NotYoursError, PlacementEndedError
 from ses_service.model.entities import Subject
 
 

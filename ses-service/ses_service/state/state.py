@@ -52,7 +52,6 @@ from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
 from ses_service.state.place_access import PlaceAccess, entered
 from ses_service.state.required import required_kinds, write_rates
-from ses_service.state.updates import updates
 from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
@@ -155,11 +154,10 @@ class ServiceState:
     def take_observations(
         self,
         observed: Iterable[Observation],
-        between: Callable[[], None] = lambda: None,
         window: float | None = None,
         average_window: float | None = None,
     ) -> None:
-        """Replace the observations of all elements.  ``between`` is called whenever others may go first.
+        """Replace the observations of all elements.
 
         ``window`` is that of their rates in seconds, ``average_window`` of the average ones, where the
         monitor says so.
@@ -167,8 +165,7 @@ class ServiceState:
         kept = tuple(observed)
         with self._lock:
             table = self._table
-        observations = None if table is None else observation_table(table, kept, between)
-        between()
+        observations = None if table is None else observation_table(table, kept)
         with self._lock:
             self._observed = kept
             if self._table is None:
@@ -275,12 +272,14 @@ class ServiceState:
                 return [], []
             now = self._now()
             self._follow()
-            return updates(self._needs_now(), self._tables, node, users, asked, now)
-
-    def lease_of(self, placement: Placement) -> float | None:
-        """Return until when a placement counts without another announcement, ``None`` when it has ended."""
-        with self._lock:
-            return self._ledger.lease_of(placement)
+            needs = self._needs_now()
+            needed = {user: needs.of(user, now) for user in users}
+            of_site = needs.of_site(now)
+            in_use = {need.tobytes(): need for of_user in needed.values() for need in of_user.needs}
+            in_use.setdefault(of_site.tobytes(), of_site)
+            texts = [self._tables.update_for(node, table, list(in_use.values()), now) for table in asked]
+        changed = [of_user.body for user, of_user in needed.items() if of_user.generation != users[user]]
+        return changed, [text for text in texts if text is not None]
 
     def placement(self, placement_id: str) -> Placement:
         """Return a placement.  Raises UnknownPlacementError."""

@@ -22,6 +22,8 @@ kind that decided.  ``detail``: all kinds, samples and loads, JSON compressed wi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import sqlalchemy as sa
 
 METADATA = sa.MetaData()
@@ -123,17 +125,26 @@ FILE = sa.Table(
 )
 
 
-def _index_files(*names: str) -> None:
+SERVICE = sa.Table("ses_service", METADATA, sa.Column("service", sa.String(16), primary_key=True))
+
+
+def _index_files(*names: str) -> sa.Index:
     """Index files by columns and their end; nobody asks for those of which the last column is unknown."""
     last = FILE.c[names[-1]]
     known = last.is_not(None) if last.nullable else None
     columns = (*(FILE.c[name] for name in names), FILE.c.ended_at)
-    sa.Index(f"ses_file_{'_'.join(names)}", *columns, postgresql_where=known, sqlite_where=known)
+    return sa.Index(f"ses_file_{'_'.join(names)}", *columns, postgresql_where=known, sqlite_where=known)
 
 
-for _name in ("user", "application", "vo", "job", "element", "verdict"):
-    _index_files(_name)
-_index_files("user", "verdict")
-sa.Index("ses_file_ended", FILE.c.ended_at)
+_INDEXES = (
+    *map(_index_files, ("user", "element", "application", "vo", "job", "verdict")),
+    _index_files("user", "verdict"),
+    sa.Index("ses_file_ended", FILE.c.ended_at),
+)
 
-SERVICE = sa.Table("ses_service", METADATA, sa.Column("service", sa.String(16), primary_key=True))
+
+def creation() -> Iterator[sa.schema.ExecutableDDLElement]:
+    """Yield what makes the tables: always in one order, by which a SQLite file has the same pages."""
+    yield from map(sa.schema.CreateTable, (PLACEMENT, EXPLANATION, SIZE_HISTORY, FILE))
+    yield from map(sa.schema.CreateIndex, _INDEXES)
+    yield sa.schema.CreateTable(SERVICE)

@@ -1,8 +1,7 @@
 /* Counts, bounds and arrivals for Python. */
-#include "counts_module.h"
+#include "modules.h"
 
 #include "bounds.h"
-#include "convert.h"
 #include "ledger.h"
 
 #include <pybind11/numpy.h>
@@ -79,8 +78,6 @@ void bind_counts(py::module_ &module) {
   py::class_<FileBounds>(module, "FileBounds")
       .def(py::init<double, std::int64_t, double>())
       .def("opened", &FileBounds::opened, py::arg("node"), py::arg("user"),
-           py::arg("job") = py::none())
-      .def("closed", &FileBounds::closed, py::arg("node"), py::arg("user"),
            py::arg("job") = py::none())
       .def("refuses", &FileBounds::refuses)
       .def("note_invalid",

@@ -1,11 +1,7 @@
 /* The ledger for Python. */
-#include "ledger_module.h"
-
-#include "convert.h"
-#include "counts_module.h"
 #include "ledger.h"
+#include "modules.h"
 #include "pattern.h"
-#include "placement.h"
 
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
@@ -13,21 +9,6 @@
 
 namespace ses::state {
 
-SES_DESCRIBED(Offered, SES_FIELD(Offered, read), SES_FIELD(Offered, write),
-              SES_FIELD(Offered, average_read), SES_FIELD(Offered, average_write),
-              SES_FIELD(Offered, free))
-SES_DESCRIBED(InBatch, SES_FIELD(InBatch, decision), SES_FIELD(InBatch, batch_number),
-              SES_FIELD(InBatch, batch_size), SES_FIELD(InBatch, predicted))
-SES_DESCRIBED(Origin, SES_FIELD(Origin, elements), SES_FIELD(Origin, placed_at),
-              SES_FIELD(Origin, distance), SES_FIELD(Origin, decided_by),
-              SES_FIELD(Origin, expected_bytes), SES_FIELD(Origin, notes))
-SES_DESCRIBED(Report, SES_FIELD(Report, path), SES_FIELD(Report, device), SES_FIELD(Report, inode),
-              SES_FIELD(Report, pid), SES_FIELD(Report, opened_at), SES_FIELD(Report, user),
-              SES_FIELD(Report, application), SES_FIELD(Report, job), SES_FIELD(Report, idle),
-              SES_FIELD(Report, bytes), SES_FIELD(Report, closed), SES_FIELD(Report, origin),
-              SES_FIELD(Report, in_batch))
-SES_DESCRIBED(Ended, SES_FIELD(Ended, reason), SES_FIELD(Ended, bytes_written),
-              SES_FIELD(Ended, path), SES_FIELD(Ended, achieved))
 namespace {
 
 Id id_in(std::string_view text) {
@@ -35,20 +16,6 @@ Id id_in(std::string_view text) {
   if (!id)
     throw py::value_error("no id of a placement: " + std::string(text));
   return *id;
-}
-
-Report report_in(py::handle from) {
-  Report report;
-  in(from, report);
-  report.id = id_in(from.attr("placement_id").cast<std::string>());
-  return report;
-}
-
-Ended ended_in(py::handle from) {
-  Ended ended;
-  in(from, ended);
-  ended.id = id_in(from.attr("placement_id").cast<std::string>());
-  return ended;
 }
 
 py::list texts(const std::vector<Id> &ids) {
@@ -94,7 +61,6 @@ void bind_changes(py::module_ &module) {
              return py::iter(texts(std::vector<Id>(changes.begin(), changes.end())));
            })
       .def("clear", [](Changes &changes) { changes.clear(); })
-      .def("discard", [](Changes &changes, const std::string &id) { changes.erase(id_in(id)); })
       .def("update", [](Changes &changes, const py::iterable &ids) {
         for (py::handle id : ids)
           changes.insert(id_in(id.cast<std::string>()));
@@ -111,14 +77,7 @@ void bind_changes(py::module_ &module) {
 
 void bind_reports(py::module_ &module) {
   py::class_<Files, std::shared_ptr<Files>>(module, "Files")
-      .def(py::init([](const py::iterable &opened, const py::iterable &ended) {
-        auto files = std::make_shared<Files>();
-        for (py::handle one : opened)
-          files->opened.push_back(report_in(one));
-        for (py::handle one : ended)
-          files->ended.push_back(ended_in(one));
-        return files;
-      }))
+      .def(py::init<>())
       .def("__eq__", [](const Files &files, const Files &other) { return files == other; })
       .def("__len__", [](const Files &files) { return files.opened.size() + files.ended.size(); })
       .def_property_readonly("opened_ids", [](const Files &files) {
@@ -179,9 +138,8 @@ void bind_ledger(py::module_ &module) {
   bind_changes(module);
   bind_reports(module);
   py::class_<Ledger>(module, "Ledger")
-      .def(py::init([](double open_lease, std::size_t max_records, std::size_t max_untaken,
-                       const FileBounds &bounds) {
-        return std::make_unique<Ledger>(Limits{open_lease, max_records, max_untaken}, bounds);
+      .def(py::init([](std::size_t max_records, std::size_t max_untaken, const FileBounds &bounds) {
+        return std::make_unique<Ledger>(Limits{max_records, max_untaken}, bounds);
       }))
       .def("__len__", &Ledger::size)
       .def("_hook",
@@ -229,10 +187,6 @@ void bind_ledger(py::module_ &module) {
              return known;
            })
       .def("restore", &Ledger::restore)
-      .def("_open",
-           [](Ledger &ledger, py::handle report, double now, const Text &node, bool announced) {
-             return ledger.open(report_in(report), now, node, announced);
-           })
       .def("_change", &Ledger::change)
       .def(
           "end",
@@ -259,8 +213,8 @@ void bind_ledger(py::module_ &module) {
       .def("_expire", &Ledger::expire)
       .def("_take",
            [](Ledger &ledger, const Files &files, const std::string &node, double now,
-              bool announced, const py::object &explain) {
-             auto taken = ledger.take(files, node, now, announced, explain_in(explain));
+              const py::object &explain) {
+             auto taken = ledger.take(files, node, now, explain_in(explain));
              py::list refused;
              for (const auto &one : taken.refused)
                refused.append(py::make_tuple(text_of(one.id), out(one.why)));
@@ -285,12 +239,9 @@ void bind_ledger(py::module_ &module) {
              auto one = ledger.find(id_in(id));
              return one && (!one->ended || ledger.is_ended_by_node(one->id));
            })
-      .def("active", [](const Ledger &ledger) { return Records{ledger.records({}, false)}; })
       .def(
           "records",
-          [](const Ledger &ledger, const Text &user) {
-            return Records{ledger.records(user, true)};
-          },
+          [](const Ledger &ledger, const Text &user) { return Records{ledger.records(user)}; },
           py::arg("user") = py::none())
       .def("ids", [](const Ledger &ledger) { return texts(ledger.ids()); })
       .def("follow", &Ledger::follow)

@@ -1,11 +1,7 @@
 /* The module `ses_state._state`: the state of the service for Python. */
 #include "decode.h"
-#include "ledger_module.h"
+#include "modules.h"
 #include "pattern.h"
-#include "placement.h"
-#include "rows_module.h"
-#include "table_module.h"
-#include "verdict_module.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* The class of Python that shows a record, by the names of its members. */
-#include "placement.h"
+#include "modules.h"
 
 #include "rows.h"
 

@@ -1,7 +1,6 @@
-/* See rows_module.h. */
-#include "rows_module.h"
+/* Rows for drivers of databases, for Python. */
+#include "modules.h"
 
-#include "convert.h"
 #include "row_array.h"
 #include "table_rows.h"
 

@@ -1,5 +1,5 @@
 /* The table of the decision core for Python. */
-#include "table_module.h"
+#include "modules.h"
 
 #include "table.h"
 
@@ -8,8 +8,6 @@
 #include <pybind11/stl.h>
 
 namespace ses::state {
-
-namespace py = pybind11;
 
 namespace {
 
@@ -38,9 +36,8 @@ void take(py::array elements, std::array<Floats, 6> counts, const Numbers &at, N
     fits = fits && span_of(column).size() == table.size();
   if (!fits)
     throw py::value_error("columns of the length of the table are needed");
-  ses_streams_counts counted{counts[0].mutable_data(), counts[1].mutable_data(),
-                             counts[2].mutable_data(), counts[3].mutable_data(),
-                             counts[4].mutable_data(), counts[5].mutable_data()};
+  Counts counted{counts[0].mutable_data(), counts[1].mutable_data(), counts[2].mutable_data(),
+                 counts[3].mutable_data(), counts[4].mutable_data(), counts[5].mutable_data()};
   auto *versions = changed.mutable_data();
   for (auto place : span_of(at)) {
     auto row = static_cast<std::size_t>(place);

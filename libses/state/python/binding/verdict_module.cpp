@@ -1,7 +1,6 @@
 /* Verdicts for Python. */
-#include "verdict_module.h"
+#include "modules.h"
 
-#include "convert.h"
 #include "ledger.h"
 #include "verdict.h"
 

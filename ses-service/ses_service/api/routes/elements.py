@@ -218,12 +218,14 @@ def history(system: str, name: str, query_data: HistoryQuery) -> Response:
             element=element,
             since=since,
             until=until,
-            step_seconds=past.step,
+            step_seconds=past.step_seconds,
             source=past.source,
             detail=past.detail,
             points=[
                 HistoryPoint(
-                    at=point.at, **render.rates(point.read, point.write), queue_depth=point.queue_depth
+                    at=point.at,
+                    **render.rates(point.read_bytes_per_second, point.write_bytes_per_second),
+                    queue_depth=point.queue_depth,
                 )
                 for point in past.points
             ],

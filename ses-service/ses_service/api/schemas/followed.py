@@ -7,7 +7,6 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from ses_service.api.schemas.requests import Body, Bytes, Text
-from ses_service.ledger.achieved import Achieved, Doubt
 from ses_service.ledger.readers import Reading
 from ses_service.model.limits import MAX_ANNOUNCED_SAMPLES, MAX_BOUND
 
@@ -20,9 +19,6 @@ class AnnouncedPart(Body):
     """A part of an announcement.  Members that are not known are passed over: agents may be newer."""
 
     model_config = ConfigDict(extra="ignore")
-
-
-_DOUBTS = {doubt.value: doubt for doubt in Doubt}
 
 
 class AchievedIn(AnnouncedPart):
@@ -45,19 +41,6 @@ class AchievedIn(AnnouncedPart):
     bytes_on_device: Bytes | None = None
     doubts: Annotated[list[Annotated[str, Field(max_length=32)]], Field(max_length=16, default_factory=list)]
     samples: Annotated[list[Sample], Field(max_length=MAX_ANNOUNCED_SAMPLES, default_factory=list)]
-
-    def to_model(self) -> Achieved:
-        """Return it as the core knows it."""
-        return Achieved(
-            self.bytes_written,
-            self.bytes_read,
-            self.writing_seconds,
-            self.reading_seconds,
-            self.open_seconds,
-            self.bytes_on_device,
-            tuple(dict.fromkeys(_DOUBTS[doubt] for doubt in self.doubts if doubt in _DOUBTS)),
-            tuple((moment, written, read) for moment, written, read in self.samples),
-        )
 
 
 class ReadingIn(AnnouncedPart):

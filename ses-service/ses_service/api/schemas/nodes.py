@@ -16,8 +16,6 @@ from ses_service.ledger.announcement import Announcement
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.node_decisions import NodeDecisions
 from ses_service.ledger.pace import Use
-from ses_service.ledger.placement import EndReason
-from ses_service.ledger.reports import Ended, Origin, PlacementReport
 from ses_service.model import limits
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
@@ -51,13 +49,6 @@ class Restore(AnnouncedPart):
         if (self.element is None) == (not self.elements):
             raise ValueError("give either element or elements")
         return self
-
-    def to_model(self) -> Origin:
-        """Return it as the core knows it."""
-        names = tuple(self.elements) if self.element is None else (self.element,)
-        return Origin(
-            names, self.placed_at, self.distance, self.decided_by, self.expected_bytes, tuple(self.notes)
-        )
 
 
 class Offered(AnnouncedPart):
@@ -212,10 +203,6 @@ class InBatchMade(AnnouncedPart):
     batch_size: Annotated[int, Field(ge=1, lt=2**31)] = 1
     predicted: Offered = Offered()
 
-    def to_model(self) -> node_decisions.InBatch:
-        """Return it as the core knows it."""
-        return node_decisions.InBatch(self.id, self.batch_number, self.batch_size, self.predicted.to_model())
-
 
 class ExcludedHere(AnnouncedPart):
     """An element to which no file of the node, or of one user there, can go, and why."""
@@ -265,25 +252,6 @@ class FileOpened(AnnouncedPart):
     restore: Restore | None = None
     decision: InBatchMade | None = None
 
-    def to_model(self) -> PlacementReport:
-        """Return it as the core knows it."""
-        return PlacementReport(
-            self.placement_id,
-            self.path,
-            self.device,
-            self.inode,
-            self.pid,
-            self.opened_at,
-            self.user,
-            self.application,
-            self.job,
-            self.idle,
-            self.bytes,
-            self.closed,
-            None if self.restore is None else self.restore.to_model(),
-            None if self.decision is None else self.decision.to_model(),
-        )
-
 
 class FileEnded(AnnouncedPart):
     """A placement that is over."""
@@ -293,11 +261,6 @@ class FileEnded(AnnouncedPart):
     bytes_written: Bytes | None = None
     path: Path | None = None
     achieved: AchievedIn | None = None
-
-    def to_model(self) -> Ended:
-        """Return it as the core knows it."""
-        achieved = None if self.achieved is None else self.achieved.to_model()
-        return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path, achieved)
 
 
 class AnnouncementIn(Itemised, AnnouncedPart):
@@ -348,10 +311,12 @@ class AnnouncementIn(Itemised, AnnouncedPart):
 
     @property
     def files(self) -> _state.Files:
-        """The files it is about."""
+        """The files it is about, but for those that are refused."""
         if self._files is not None:
             return self._files
-        return _state.Files(*([file.to_model() for file in files] for files in (self.opened, self.ended)))
+        decoded = _state.decode(self.model_dump_json(include={"opened", "ended"}).encode())
+        assert decoded is not None, "the native code takes less than the contract says"
+        return decoded[0]
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
