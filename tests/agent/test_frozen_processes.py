@@ -22,13 +22,23 @@ HANGING_NAMES = """
 #define _GNU_SOURCE
 #include <pwd.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 int getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size, struct passwd **found) {
   static char root[] = "root", nobody[] = "nobody";
-  while (uid != 0 && access(getenv("ALL_NAMES_KNOWN"), F_OK) != 0)
+  while ((uid != 0 || getenv("NOT_EVEN_ROOT")) && access(getenv("ALL_NAMES_KNOWN"), F_OK) != 0)
     usleep(10000);
   (void)text, (void)size;
   *entry = (struct passwd){.pw_name = uid == 0 ? root : nobody};
+  *found = entry;
+  return 0;
+}
+int getpwnam_r(const char *name, struct passwd *entry, char *text, size_t size, struct passwd **found) {
+  static char root[] = "root";
+  while (getenv("NOT_EVEN_ROOT") && access(getenv("ALL_NAMES_KNOWN"), F_OK) != 0)
+    usleep(10000);
+  (void)text, (void)size;
+  *entry = (struct passwd){.pw_name = root, .pw_uid = strcmp(name, root) == 0 ? 0 : 65534};
   *found = entry;
   return 0;
 }
@@ -120,18 +130,24 @@ def test_a_process_that_nobody_can_look_at_holds_up_no_files_of_others(
         all_are_known(agent, service, tmp_path, f"beside-{number}-")
 
 
-@pytest.mark.timeout(600)
-def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
-    start: Start, service: FakeService, tmp_path: Path, base: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+@pytest.fixture
+def hanging_names(base: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Agents that start meanwhile know no name but that of root until the file ``known`` is there."""
     source, library = base / "names.c", base / "names.so"
     source.write_text(HANGING_NAMES)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=300)
     with monkeypatch.context() as environment:
         environment.setenv("LD_PRELOAD", str(library))
         environment.setenv("ALL_NAMES_KNOWN", str(base / "known"))
-        agent = start("--answer-ms", "2000")  # so long a question of nobody waits for the name
+        yield environment
+
+
+@pytest.mark.timeout(600)
+def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
+    start: Start, service: FakeService, tmp_path: Path, base: Path, hanging_names: pytest.MonkeyPatch
+) -> None:
+    agent = start("--answer-ms", "2000")  # so long a question of nobody waits for the name
+    hanging_names.undo()
     path = tmp_path / "of-nobody"
     path.touch()
     os.chown(path, NOBODY, NOBODY)
@@ -154,3 +170,26 @@ def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
         holder.kill()
         holder.wait()
     service.wait_for_end(held_back)
+
+
+def test_files_of_a_restarted_agent_stay_open_while_no_name_is_known(
+    start: Start, service: FakeService, tmp_path: Path, base: Path, hanging_names: pytest.MonkeyPatch
+) -> None:
+    (base / "known").touch()
+    first = start()
+    asked = first.ask()
+    fd = asked.create(tmp_path / "kept")
+    placement = asked.answer.placement
+    wait_until(lambda: service.opened(placement), "it is reported")
+    first.process.kill()
+    first.process.wait()
+    (base / "known").unlink()
+    hanging_names.setenv("NOT_EVEN_ROOT", "1")
+    start(until="of 1 placed files that were open, 1 still are")
+    count = len(service.announcements())
+    wait_until(lambda: len(service.announcements()) >= count + 3, "it announces itself")
+    assert service.ended(placement) == []
+    (base / "known").touch()
+    os.close(fd)
+    service.wait_for_end(placement)
+    assert [end["reason"] for end in service.ended(placement)] == ["closed"]

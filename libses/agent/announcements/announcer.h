@@ -106,8 +106,9 @@ private:
   // Changes of files that are reported, wherever the reports wait.
   void change(const std::vector<IdleFiles::Changed> &moved,
               const std::vector<IdleFiles::Grown> &grown);
+  // Not while files wait for a name: what is not listed counts as lost.
   [[nodiscard]] bool is_complete_due() const {
-    return complete_due_ && !comparing_ && !comparing_places_;
+    return complete_due_ && !comparing_ && !comparing_places_ && held_opened_.empty();
   }
   [[nodiscard]] Clock::time_point next_send() const;
   [[nodiscard]] std::chrono::milliseconds pause() const;

@@ -2,18 +2,35 @@
 // of those that the ledger knows as open.
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "files/watcher.h"
+#include "node/may_hang.h"
 #include "processes/process_look.h"
 
 namespace ses::agent {
+namespace {
+
+std::optional<uid_t> owner_of(const UniqueFd &file, dev_t device) {
+  const int handle = fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
+  return ask_storage(device,
+                     [owned = std::make_shared<UniqueFd>(handle)]() -> std::optional<uid_t> {
+                       struct stat status {};
+                       return fstat(owned->get(), &status) == 0 ? std::optional(status.st_uid)
+                                                                : std::nullopt;
+                     })
+      .value_or(std::nullopt);
+}
+
+} // namespace
 
 void Watcher::read_events() {
   FileEvents::Happened closed = closes_.read_all();
@@ -149,9 +166,12 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
   for (const LedgerFile &known : files) {
     const FileId id{known.device, known.inode};
     const auto found = open.find(id);
-    const std::optional<uid_t> uid = uid_of(known.user);
     if (files_.contains(known.placement_id)) {
       continue;
+    }
+    std::optional<uid_t> uid = uid_of(known.user);
+    if (!uid && found != open.end()) { // the name service does not answer
+      uid = owner_of(found->second.handle, known.device);
     }
     if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
       report_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
