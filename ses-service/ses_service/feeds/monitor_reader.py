@@ -5,7 +5,7 @@ the monitor's own ``age_seconds`` and our clock, so that clocks that differ do n
 questions at once, never waits without a limit, and reads no answer beyond ``MAX_ANSWER`` bytes.
 
 An answer about 10,000 elements takes a fifth of a second to understand, and a parser lets nobody else go on
-while it works.  So it is understood in pieces.
+while it works.  So it is understood in pieces, between which others may go first.
 """
 
 from __future__ import annotations
@@ -78,6 +78,10 @@ _OBSERVATIONS = TypeAdapter(list[_Observation])
 _NOTHING: _RatePair = {}
 
 
+def _nothing() -> None:
+    """Let nobody else go first."""
+
+
 class Seen(NamedTuple):
     """What the monitor sees of all elements; ``window`` in seconds, if the monitor states it."""
 
@@ -88,7 +92,10 @@ class Seen(NamedTuple):
 
 
 class MonitorClient:
-    """One question at a time to ``GET /v1/observations``."""
+    """One question at a time to ``GET /v1/observations``.
+
+    ``between`` is called whenever others may go first while an answer is understood.
+    """
 
     def __init__(
         self,
@@ -96,11 +103,13 @@ class MonitorClient:
         *,
         wait: float = _WAIT,
         patience: float = _PATIENCE,
+        between: Callable[[], None] = _nothing,
         trust: Trust | None = None,
     ) -> None:
         self._url = url.rstrip("/") + "/v1/observations"
         self._wait = wait
         self._patience = patience
+        self._between = between
         self._kept: dict[str, Observation] = {}
         self._odd = ""
         self.version = ""
@@ -123,7 +132,7 @@ class MonitorClient:
         if raw is None:
             raise MonitorError("the monitor answered with status 404")
         self.version = raw.version
-        answer, observations = _read(raw.body, received)
+        answer, observations = _read(raw.body, received, self._between)
         if (odd := answer.get("odd", "")) != self._odd:
             self._odd = odd
             _log.warning("the monitor says odd things of an element", detail=odd or "no more")
@@ -138,20 +147,23 @@ class MonitorClient:
         self._pool.clear()
 
 
-def _read(body: bytes, received: float) -> tuple[_Answer, tuple[Observation, ...]]:
+def _read(
+    body: bytes, received: float, between: Callable[[], None]
+) -> tuple[_Answer, tuple[Observation, ...]]:
     """Parse an answer.  What cannot be parsed in pieces is parsed as a whole, which says what is wrong."""
     try:
-        answer, parts = _in_pieces(body)
+        answer, parts = _in_pieces(body, between)
     except ValueError:
-        answer, parts = _as_a_whole(body)
+        answer, parts = _as_a_whole(body, between)
     observations: list[Observation] = []
     parts.reverse()
     while parts:  # a part is freed before the next is taken, so that they are not freed all at once
+        between()
         observations.extend([_observation(observation, received) for observation in parts.pop()])
     return answer, tuple(observations)
 
 
-def _in_pieces(body: bytes) -> tuple[_Answer, list[list[_Observation]]]:
+def _in_pieces(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list[list[_Observation]]]:
     """Return an answer without its observations, and these in parts.
 
     Cuts where one object seems to end and another to begin.  Where that was within a text or a value, neither
@@ -162,7 +174,11 @@ def _in_pieces(body: bytes) -> tuple[_Answer, list[list[_Observation]]]:
     answer = _ANSWER.validate_python(from_json(body[:start] + body[end:]))
     if answer["observations"]:
         raise ValueError("these are not the observations")
-    return answer, [_OBSERVATIONS.validate_json(b"[%b]" % piece) for piece in _pieces(body, start, end)]
+    parts = []
+    for piece in _pieces(body, start, end):
+        between()
+        parts.append(_OBSERVATIONS.validate_json(b"[%b]" % piece))
+    return answer, parts
 
 
 def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
@@ -172,7 +188,7 @@ def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
         start = cut.end() if cut else end
 
 
-def _as_a_whole(body: bytes) -> tuple[_Answer, list[list[_Observation]]]:
+def _as_a_whole(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list[list[_Observation]]]:
     """Return the same without what is wrong of single elements, or raise MonitorError."""
     try:
         answer = _ANSWER.validate_python(from_json(body))
@@ -183,6 +199,7 @@ def _as_a_whole(body: bytes) -> tuple[_Answer, list[list[_Observation]]]:
     listed, parts = answer["observations"], []
     unreadable: MonitorError | None = None
     for start in range(0, len(listed), _SLICE):
+        between()
         piece = listed[start : start + _SLICE]
         try:
             parts.append(_OBSERVATIONS.validate_python(piece))
@@ -236,7 +253,10 @@ def _observation(observation: _Observation, received: float) -> Observation:
 
 
 class Observer:
-    """Hands each new set of observations to ``take``; keeps the monitor's status."""
+    """Hands each new set of observations to ``take``; keeps the monitor's status.
+
+    ``between`` is called whenever others may go first.
+    """
 
     def __init__(
         self,
@@ -244,9 +264,10 @@ class Observer:
         take: Callable[[Seen], None],
         clock: Callable[[], float],
         client: MonitorClient | None = None,
+        between: Callable[[], None] = _nothing,
         trust: Trust | None = None,
     ) -> None:
-        self._client = client or (MonitorClient(url, trust=trust) if url else None)
+        self._client = client or (MonitorClient(url, between=between, trust=trust) if url else None)
         self._take = take
         self._clock = clock
         self._sequence: int | None = None

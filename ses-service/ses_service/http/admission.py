@@ -18,6 +18,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from ses_service.threads.foreground import Foreground
+
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MAX_DUE = 4
 
@@ -54,10 +56,12 @@ class _FairQueue:
 class Admission:
     """Two fair queues, of nodes and of others; each caller says how many may wait.
 
+    From the first one until nobody waits, ``foreground`` says so.
     Belongs to one event loop; not for use from other threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, foreground: Foreground | None = None) -> None:
+        self._foreground = foreground or Foreground()
         self._nodes, self._others = _FairQueue(), _FairQueue()
         self._taken = False
         self._passed = 0.0
@@ -74,6 +78,7 @@ class Admission:
         if self._taken:
             return self._queue_of(node).add(limit, use, who)
         self._taken = True
+        self._foreground.begin()
         self._passed = time.perf_counter()
         asyncio.get_running_loop().call_soon(self._next)
         use()
@@ -93,6 +98,7 @@ class Admission:
                 asyncio.get_running_loop().call_soon(self._next)
             else:
                 self._taken = False
+                self._foreground.end()
 
     def _queue_of(self, node: bool) -> _FairQueue:
         return self._nodes if node else self._others

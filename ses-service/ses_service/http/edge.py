@@ -58,7 +58,7 @@ class Edge:
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = Threads(app, _THREADS, _WAITING, self.max_body, caller=self._who)
-        self._admission = Admission()
+        self._admission = Admission(self._runtime.foreground)
         self._refusal = _answer(problems.reply(OverloadedProblem()))
         self._exact: dict[tuple[str, str], Asked] = {
             (operation.method, operation.route): (operation, ())

@@ -13,9 +13,9 @@ from ses_service.api import versions
 from ses_service.http.edge import Edge
 from ses_service.security.unix_socket import LocalListener, remote_of
 
-# Seconds for which a thread that stores or reads much holds up the one that answers, in each of its turns;
-# a decision takes a few.
-_SWITCH = 0.0005
+# Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
+# than they spare.
+_SWITCH = 0.001
 
 
 def serve(

@@ -229,12 +229,14 @@ def seen_to_give(observations: ObservationTable, read: Floats, write: Floats) ->
 def observation_table(
     table: ElementTable,
     observations: Iterable[Observation],
+    between: Callable[[], None] = lambda: None,
 ) -> ObservationTable:
     """Line observations up with the elements, and take every element for as fast as described.
 
     Observations of elements the site does not describe are left out; one that the monitor does not know has
-    those of another on its device.  A negative or infinite number counts as unknown, and an average that is
-    unknown is taken to equal the current rate.
+    those of another on its device.  A negative or infinite
+    number counts as unknown, and an average that is unknown is taken to equal the current rate.  ``between``
+    is called before each column.
     """
     rows: list[Observation | None] = [None] * len(table)
     for observation in observations:
@@ -250,6 +252,7 @@ def observation_table(
                 rows[row] = replace(known, element=name, read_only=False, no_create=False)
 
     def column(read: Callable[[Observation], float | None]) -> Floats:
+        between()
         return _not_negative(None if row is None else read(row) for row in rows)
 
     current_read = column(lambda one: one.current_read_rate)

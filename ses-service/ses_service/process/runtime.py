@@ -40,6 +40,7 @@ from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
 from ses_service.store.records import RecordStore
 from ses_service.store.turns import Turns
+from ses_service.threads.foreground import Foreground
 from ses_service.threads.loop import Loop
 
 RUNTIME = "qstorman.runtime"
@@ -93,6 +94,7 @@ class Runtime:
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)
+        self.foreground = Foreground()
         self.members = None
         if config.members is not None:
             memberships = Memberships(config.members, config.members_state)
@@ -113,6 +115,7 @@ class Runtime:
             config.monitor_url,
             self._take_observations,
             config.clock,
+            between=self.foreground.wait_for_idle,
             trust=config.trust,
         )
         self.space = Space(config.space_state)
@@ -215,7 +218,9 @@ class Runtime:
         return [f"Neither the site nor a requirement set has a VO {vo}{hint}"]
 
     def _take_observations(self, seen: Seen) -> None:
-        self.state.take_observations(seen.observations, seen.window, seen.average_window)
+        self.state.take_observations(
+            seen.observations, self.foreground.wait_for_idle, seen.window, seen.average_window
+        )
         self.space.take(seen.observations, self.state.now())
 
     def _home(self, user: str) -> Home | None:
@@ -232,6 +237,7 @@ class Runtime:
         return described | {name for level, name in self.state.sets if level is Level.VO}
 
     def _expire(self) -> float:
+        self.foreground.wait_for_idle()
         if self.state.expire():
             return _BREATH
         self.state.grow_old()

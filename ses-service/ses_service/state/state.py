@@ -154,10 +154,11 @@ class ServiceState:
     def take_observations(
         self,
         observed: Iterable[Observation],
+        between: Callable[[], None] = lambda: None,
         window: float | None = None,
         average_window: float | None = None,
     ) -> None:
-        """Replace the observations of all elements.
+        """Replace the observations of all elements.  ``between`` is called whenever others may go first.
 
         ``window`` is that of their rates in seconds, ``average_window`` of the average ones, where the
         monitor says so.
@@ -165,7 +166,8 @@ class ServiceState:
         kept = tuple(observed)
         with self._lock:
             table = self._table
-        observations = None if table is None else observation_table(table, kept)
+        observations = None if table is None else observation_table(table, kept, between)
+        between()
         with self._lock:
             self._observed = kept
             if self._table is None:

@@ -1,1 +1,1 @@
-"""Threads of the service's own: one that repeats a step, and how it stands with what it reads."""
+"""Threads of the service's own: one that repeats a step, and how it gives way to who is being answered."""
