@@ -163,6 +163,11 @@ def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
         os.ftruncate(asked.create(tmp_path / "grows"), 64 * MIB)
         wait_until(lambda: service.bytes_of(asked.answer.placement) == 64 * MIB, "sizes are reported")
         assert service.opened(held_back) == [], "not under another name"
+        wait_until(lambda: service.is_idle(asked.answer.placement), "nothing more is said of it")
+        service.kill()
+        service.forget()
+        service.revive()
+        wait_until(lambda: service.open_now() == {asked.answer.placement}, "another service hears of others")
         (base / "known").touch()
         wait_until(lambda: service.opened(held_back), "the user's name is known")
         wait_until(lambda: service.bytes_of(held_back) == 64 * MIB, "what it grew by meanwhile is reported")

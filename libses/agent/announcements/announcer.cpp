@@ -282,6 +282,9 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   if (reply.instance != instance_) {
     instance_ = reply.instance;
     complete_due_ = true;
+    if (!held_opened_.empty()) {
+      backlog_.report_all_again(); // the complete list waits for their names
+    }
     reading_due_ = !reading_.empty();
     backlog_.report_unstored_again();
   }
