@@ -134,9 +134,9 @@ class _Site:
             now, number, epoch, what = heapq.heappop(self.planned)
             if now >= self.back_at and not self.loss.cut and self.run == 0:
                 self.run, self.known = 1, 0
-            one = self.agents[number]
-            if epoch == one.epoch:
-                self.do(one, now, what)
+            agent = self.agents[number]
+            if epoch == agent.epoch:
+                self.do(agent, now, what)
         after = range(int(self.back_at), int(self.back_at + max(self.back)) + 1)
         idle, times = self.costs.idle, sorted(self.back)
         before = range(1, int(_BEFORE))
@@ -151,32 +151,32 @@ class _Site:
             memory_mb=self.loss.agents * self.costs.memory / 1e6,
         )
 
-    def plan(self, one: _Agent, at: float, what: _Next) -> None:
+    def plan(self, agent: _Agent, at: float, what: _Next) -> None:
         """Let the agent do this then, if nothing fails before."""
-        heapq.heappush(self.planned, (at, one.number, one.epoch, what))
+        heapq.heappush(self.planned, (at, agent.number, agent.epoch, what))
 
     def look_pause(self, pace: float) -> float:
         """Seconds after which an agent looks at the storage systems again."""
         return max(LOOKS_EVERY, LOOK_PACES * pace) * self.chance.uniform(SOONER, 1)
 
-    def do(self, one: _Agent, now: float, what: _Next) -> None:
+    def do(self, agent: _Agent, now: float, what: _Next) -> None:
         """Ask, and plan what follows from the answer, or from there being none."""
         away = _BEFORE <= now < self.back_at
         if away:
-            self.fail(one, now + (TIME_OUT if self.loss.cut else 0.0))
+            self.fail(agent, now + (TIME_OUT if self.loss.cut else 0.0))
             return
         self.asked[int(now)] += 1
-        stands = (one.looks_on if what is _Next.LOOK else one.speaks_on) == self.run
+        stands = (agent.looks_on if what is _Next.LOOK else agent.speaks_on) == self.run
         done = self.serve(now, self.work_for(what) + (0.0 if stands else self.costs.connection))
         if done - now > TIME_OUT:
             self.failed += now >= self.back_at
-            self.fail(one, now + TIME_OUT)
+            self.fail(agent, now + TIME_OUT)
             return
         if what is _Next.LOOK:
-            one.looks_on = self.run
+            agent.looks_on = self.run
         else:
-            one.speaks_on = self.run
-        self.answered(one, now, done, what)
+            agent.speaks_on = self.run
+        self.answered(agent, now, done, what)
 
     def work_for(self, what: _Next) -> float:
         """Return what the service does for it, over a connection that stands."""
@@ -190,42 +190,42 @@ class _Site:
         self.busy[int(self.free_at)] += round(work * 1e6)
         return self.free_at
 
-    def answered(self, one: _Agent, asked: float, done: float, what: _Next) -> None:
+    def answered(self, agent: _Agent, asked: float, done: float, what: _Next) -> None:
         """Go on after an answer."""
         if what is _Next.LOOK:
-            self.plan(one, done + self.look_pause(one.pace), _Next.LOOK)
-            if not one.available:
-                one.available = True
-                self.plan(one, done, _Next.WORD)
+            self.plan(agent, done + self.look_pause(agent.pace), _Next.LOOK)
+            if not agent.available:
+                agent.available = True
+                self.plan(agent, done, _Next.WORD)
             return
-        if asked >= self.back_at and not one.reported_since:
-            self.first_word_since(one, done, what)
+        if asked >= self.back_at and not agent.reported_since:
+            self.first_word_since(agent, done, what)
             return
-        one.failures = 0
-        self.give_paces(one)
-        self.plan(one, done + one.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
+        agent.failures = 0
+        self.give_paces(agent)
+        self.plan(agent, done + agent.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
 
-    def give_paces(self, one: _Agent) -> None:
+    def give_paces(self, agent: _Agent) -> None:
         """Take the paces that the service gives where it has heard of so many."""
-        one.pace = pace_for(self.loss.use, self.known)
-        one.within = return_within(self.known)
+        agent.pace = pace_for(self.loss.use, self.known)
+        agent.within = return_within(self.known)
 
-    def first_word_since(self, one: _Agent, done: float, what: _Next) -> None:
+    def first_word_since(self, agent: _Agent, done: float, what: _Next) -> None:
         """A service that has started anew is told all that is open, in the next word."""
         if what is _Next.WORD and not self.loss.cut:
             self.known += 1
-            self.give_paces(one)
-            self.plan(one, done + report_within(self.known), _Next.COMPLETE)
+            self.give_paces(agent)
+            self.plan(agent, done + report_within(self.known), _Next.COMPLETE)
             return
-        one.reported_since = True
-        one.failures = 0
+        agent.reported_since = True
+        agent.failures = 0
         self.back.append(done - self.back_at)
-        self.plan(one, done + one.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
+        self.plan(agent, done + agent.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
 
-    def fail(self, one: _Agent, noticed: float) -> None:
+    def fail(self, agent: _Agent, noticed: float) -> None:
         """Wait by chance, and then look for it."""
-        bound = delay_bound(one.within, one.failures)
-        one.failures += 1
-        one.available, one.looks_on, one.speaks_on = False, -1, -1
-        one.epoch += 1
-        self.plan(one, noticed + self.chance.uniform(0, bound), _Next.LOOK)
+        bound = delay_bound(agent.within, agent.failures)
+        agent.failures += 1
+        agent.available, agent.looks_on, agent.speaks_on = False, -1, -1
+        agent.epoch += 1
+        self.plan(agent, noticed + self.chance.uniform(0, bound), _Next.LOOK)

@@ -42,8 +42,8 @@ class Attained:
         if not asked:
             return
         reached = size / (seconds * asked) if seconds > 0 else math.inf
-        for found in (self._reached, self._by_user[user], self._by_vo[asked]):
-            found.append(reached)
+        for rates in (self._reached, self._by_user[user], self._by_vo[asked]):
+            rates.append(reached)
 
     def result(self) -> Attainment:
         """Return what came of all of them."""
@@ -58,5 +58,5 @@ class Attained:
 
 
 def _part(reached: Iterable[float], least: float = 1.0) -> float:
-    found = [entry >= least * _ROUNDED for entry in reached]
-    return sum(found) / len(found)
+    enough = [entry >= least * _ROUNDED for entry in reached]
+    return sum(enough) / len(enough)

@@ -158,19 +158,19 @@ def agents(agents: int, away: float, cut: bool, files: int, idle: bool, as_json:
     Prints after how many seconds they have told it again of all their files, and what that asks of the
     service. What a request costs was measured with 1,000 real connections (benchmarks/README.md).
     """
-    found = come_back(Loss(agents, away, cut, files, Use.NONE if idle else Use.NOW), Costs())
+    outcome = come_back(Loss(agents, away, cut, files, Use.NONE if idle else Use.NOW), Costs())
     if as_json:
-        print_json(dataclasses.asdict(found))
+        print_json(dataclasses.asdict(outcome))
         return
     rows = [
-        ("half of them are back after", f"{found.median:.1f} s"),
-        ("99 of 100", f"{found.late:.1f} s"),
-        ("the last", f"{found.last:.1f} s"),
-        ("of a processor before", f"{found.usual:.0%}"),
-        ("in the busiest second after", f"{found.busiest:.0%}"),
-        ("requests in one second after, at most", str(found.most)),
-        ("requests without an answer after", str(found.failed)),
-        ("memory for them", f"{found.memory_mb:.0f} MB"),
+        ("half of them are back after", f"{outcome.median:.1f} s"),
+        ("99 of 100", f"{outcome.late:.1f} s"),
+        ("the last", f"{outcome.last:.1f} s"),
+        ("of a processor before", f"{outcome.usual:.0%}"),
+        ("in the busiest second after", f"{outcome.busiest:.0%}"),
+        ("requests in one second after, at most", str(outcome.most)),
+        ("requests without an answer after", str(outcome.failed)),
+        ("memory for them", f"{outcome.memory_mb:.0f} MB"),
     ]
     table(console(), (f"{agents} agents", ">"), [list(row) for row in rows])
 

@@ -37,7 +37,7 @@ AFTER_THAT = ("plot.py", "hard_study.py", "table1_study.py", "rows.py", "measure
 
 OURS, BASELINES, REFERENCE = "ours", ("roundrobin", "least-open", "random"), "clairvoyant"
 Simulated = tuple[str, str, int]  # family, rule, seed
-Found = tuple[float, float]  # what a family is judged by; the part of requirements met, nan without any
+Outcome = tuple[float, float]  # what a family is judged by; the part of requirements met, nan without any
 
 HEAD = """# What the rule is worth
 
@@ -51,14 +51,14 @@ element had it. Where files ask for a rate, the part that got it on average over
 
 def digest() -> str:
     """Return a digest of the sources that decide, and simulate."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for path in sorted({path for pattern in DECIDING for path in ROOT.glob(pattern)}):
         if path.name not in AFTER_THAT:
-            found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()[:16]
+            hashed.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return hashed.hexdigest()[:16]
 
 
-def simulate(run: Simulated) -> Found:
+def simulate(run: Simulated) -> Outcome:
     """Return what a family is judged by, and the part of its requirements that were met, in one run."""
     family, rule, seed = run
     if family in HALVES:
@@ -66,21 +66,21 @@ def simulate(run: Simulated) -> Found:
         made = table1.Run(half.scenario, half.users, OURS, rule, half.users // 2, seed)
         times = table1.simulate(made)
         return times.supported / times.others, math.nan
-    one = FAMILIES[family]
-    if one.users:
-        site = replace(table1.PAPER, duplex=one.duplex)
+    judged = FAMILIES[family]
+    if judged.users:
+        site = replace(table1.PAPER, duplex=judged.duplex)
         made = table1.Run(
-            one.scenario, one.users, rule, "random", one.users, seed, site=site, nodes=one.nodes
+            judged.scenario, judged.users, rule, "random", judged.users, seed, site=site, nodes=judged.nodes
         )
         return table1.simulate(made).supported / table1.LONE_SECONDS, math.nan
-    found = hard.simulate(hard.Run(one.scenario, rule, seed, one.files))
-    return found.judged(_judged(one)), found.attained.met
+    outcome = hard.simulate(hard.Run(judged.scenario, rule, seed, judged.files))
+    return outcome.judged(_judged(judged)), outcome.attained.met
 
 
 def _asks(name: str) -> bool:
     """Whether the files of a family ask for a rate."""
-    one = FAMILIES[name]
-    return not one.users and bool(SCENARIOS[one.scenario].needs)
+    judged = FAMILIES[name]
+    return not judged.users and bool(SCENARIOS[judged.scenario].needs)
 
 
 def _judged(family: Family) -> str:
@@ -95,9 +95,9 @@ def needed(seeds: int) -> list[Simulated]:
     return [(family, rule, seed) for family, rule in rules for seed in range(seeds)]
 
 
-def measure(seeds: int, jobs: int, keep: Path) -> dict[Simulated, Found]:
+def measure(seeds: int, jobs: int, keep: Path) -> dict[Simulated, Outcome]:
     """Run what is not yet in the file ``keep``, and return everything."""
-    done: dict[Simulated, Found] = {}
+    done: dict[Simulated, Outcome] = {}
     if keep.exists():
         for line in keep.read_text("utf-8").splitlines():
             family, rule, seed, *values = json.loads(line)
@@ -114,14 +114,14 @@ def measure(seeds: int, jobs: int, keep: Path) -> dict[Simulated, Found]:
     return {run: done[run] for run in wanted}
 
 
-def page(found: dict[Simulated, Found], seeds: int) -> str:
+def page(outcomes: dict[Simulated, Outcome], seeds: int) -> str:
     """Return the page."""
 
     def values(family: str, rule: str) -> list[float]:
-        return [found[family, rule, seed][0] for seed in range(seeds)]
+        return [outcomes[family, rule, seed][0] for seed in range(seeds)]
 
     def met(family: str, rule: str) -> list[float]:
-        return [100 * found[family, rule, seed][1] for seed in range(seeds)]
+        return [100 * outcomes[family, rule, seed][1] for seed in range(seeds)]
 
     def fewer(family: str, rule: str) -> str:
         """Return by how much fewer requirements are met with a term changed, where the family has any."""
@@ -192,8 +192,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _text(one: Interval, sign: str = "+") -> str:
-    return f"{one.mean:{sign}.1f} ({one.low:{sign}.1f} to {one.high:{sign}.1f})"
+def _text(value: Interval, sign: str = "+") -> str:
+    return f"{value.mean:{sign}.1f} ({value.low:{sign}.1f} to {value.high:{sign}.1f})"
 
 
 def is_current() -> bool:

@@ -44,8 +44,8 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _collected(runs: Sequence[Run], results: Iterable[Result], progress: Progress) -> dict[Run, Result]:
-    found: dict[Run, Result] = {}
+    collected: dict[Run, Result] = {}
     for run, result in zip(runs, results, strict=True):
-        found[run] = result
-        progress(len(found), len(runs))
-    return found
+        collected[run] = result
+        progress(len(collected), len(runs))
+    return collected

@@ -55,19 +55,19 @@ class Row:
 
         An end that one seed alone cannot tell is ``null``.
         """
-        told: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, Interval):
-                told[field.name] = value
+                values[field.name] = value
                 continue
             prefix = "" if field.name == "gain" else "slowdown_"
-            told |= {
+            values |= {
                 field.name: value.mean,
                 f"{prefix}low": _known(value.low),
                 f"{prefix}high": _known(value.high),
             }
-        return told
+        return values
 
 
 def _known(value: float) -> float | None:

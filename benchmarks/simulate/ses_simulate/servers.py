@@ -253,7 +253,7 @@ class Server:
     def _fill(self, now: float) -> None:
         """Let the file that was begun last find no room."""
         self.advance(now)
-        flow = max((entry for entry in self._flows if not entry.reads), key=lambda one: one.number)
+        flow = max((entry for entry in self._flows if not entry.reads), key=lambda flow: flow.number)
         self._flows.remove(flow)
         heapq.heapify(self._flows)
         self._marks -= flow.mark

@@ -22,16 +22,16 @@ class Clairvoyant(Policy):
 
     def choose(self, now: float, file: File) -> int:
         """Return the element with the best true share."""
-        best, found = (float("inf"), 0.0, 0.0), 0
+        best, chosen = (float("inf"), 0.0, 0.0), 0
         draw = self._random.random
         for element, server in enumerate(self._servers):
             share = 1.0 / server.share()
             if share <= best[0]:
                 key = (share, self._given[element] / server.device.write_rate, draw())
                 if key < best:
-                    best, found = key, element
-        self._given[found] += file.size
-        return found
+                    best, chosen = key, element
+        self._given[chosen] += file.size
+        return chosen
 
 
 class LeastWork(Policy):

@@ -61,7 +61,7 @@ class MythTv(_Manager):
     """The fewest own files, of equals the most free space."""
 
     def _choose(self) -> int:
-        return min(self._everywhere, key=lambda one: (self._open[one], -self._servers[one].free))
+        return min(self._everywhere, key=lambda element: (self._open[element], -self._servers[element].free))
 
 
 class JoinIdle(_Manager):

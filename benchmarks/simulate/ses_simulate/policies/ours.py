@@ -120,8 +120,8 @@ class Ours(_Followed):
             self._sizes.grows(self._keys, max(sizes, default=0.0), now)
         return self._sizes.room(self._keys)
 
-    def _written(self, one: tuple[File, int, float]) -> float:
-        file, element, done = one
+    def _written(self, written: tuple[File, int, float]) -> float:
+        file, element, done = written
         return min(file.size, (self._servers[element].done - done) * self._rates[element])
 
     def observe(self, now: float, sample: Sample) -> None:

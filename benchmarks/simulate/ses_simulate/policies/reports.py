@@ -114,16 +114,16 @@ class Reports:
 
     def last_report(self, node: int, now: float) -> float:
         """Return when a node's agent last reported."""
-        one = self._nodes[node]
-        if one.reports_at <= now:
-            one.reported_at, one.reports_at = one.reports_at, math.inf
+        state = self._nodes[node]
+        if state.reports_at <= now:
+            state.reported_at, state.reports_at = state.reports_at, math.inf
         for pause, until in (
-            (self.within, one.created_at + CREATING_FOR * self.within),
-            (self.pace, one.created_at + USED_FOR),
+            (self.within, state.created_at + CREATING_FOR * self.within),
+            (self.pace, state.created_at + USED_FOR),
             (self._seldom, math.inf),
         ):
-            one.reported_at += max(0, math.floor((min(now, until) - one.reported_at) / pause)) * pause
-        return one.reported_at
+            state.reported_at += max(0, math.floor((min(now, until) - state.reported_at) / pause)) * pause
+        return state.reported_at
 
     def opened(self, now: float, file: File, row: int) -> Change:
         """A file was created on a node."""
@@ -232,14 +232,14 @@ class Reports:
         return then
 
     def _report(self, change: Change) -> None:
-        one, now = self._nodes[change.node], change.happened
+        state, now = self._nodes[change.node], change.happened
         last = self.last_report(change.node, now)
-        if one.reports_at == math.inf:
-            one.reports_at = max(now, last + self.within)
+        if state.reports_at == math.inf:
+            state.reports_at = max(now, last + self.within)
         if change.streams > 0 and change.placed:
-            one.created_at = now
+            state.created_at = now
         self._number += 1
-        heapq.heappush(self._coming, (one.reports_at, self._number, change))
+        heapq.heappush(self._coming, (state.reports_at, self._number, change))
         self._unreported[change.node].append(change)
 
     def _take(self, reported_at: float, change: Change) -> None:

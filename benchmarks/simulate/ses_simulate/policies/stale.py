@@ -61,8 +61,8 @@ class TwoChoices(_Stale):
 
     def choose(self, now: float, file: File) -> int:
         """Return the better of two elements."""
-        one, other = self._random.sample(self._everywhere, 2)
-        return one if self._load[one] <= self._load[other] else other
+        first, second = self._random.sample(self._everywhere, 2)
+        return first if self._load[first] <= self._load[second] else second
 
 
 class Xrootd(_Stale):
