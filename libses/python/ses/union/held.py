@@ -27,14 +27,14 @@ _ATTRIBUTE = "user.mergerfs.branches"
 
 def spaces(union: Union) -> dict[str, Space]:
     """Return what is free on each branch; those that cannot be looked at are left out."""
-    found = {}
+    free = {}
     for branch in union.branches:
         with suppress(OSError):
             status = os.statvfs(branch.path)
             writable = not status.f_flag & os.ST_RDONLY and (status.f_favail > 0 or not status.f_files)
             unit = status.f_frsize
-            found[branch.path] = Space(status.f_blocks * unit, status.f_bavail * unit, writable)
-    return found
+            free[branch.path] = Space(status.f_blocks * unit, status.f_bavail * unit, writable)
+    return free
 
 
 def held(union: Union) -> frozenset[str]:
@@ -96,11 +96,11 @@ def give_back(path: Path) -> list[str]:
 
 def held_here(mounts: Iterable[str]) -> dict[str, str]:
     """Return why branches of unions that this node mounts are held back, by their paths."""
-    found: dict[str, str] = {}
+    held: dict[str, str] = {}
     for mount in mounts:
         with suppress(SesError, OSError):
-            found |= reasons(read_union(mount))
-    return found
+            held |= reasons(read_union(mount))
+    return held
 
 
 def reasons(union: Union) -> dict[str, str]:
