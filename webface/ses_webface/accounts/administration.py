@@ -197,8 +197,8 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
         for name in names
     ]
     return render_template(
-        "accounts/people.html", form=form, people=listed[:MAX_LISTED], found=len(listed), total=len(seen),
-        part=part, organisations=organisations, made=made,
+        "accounts/people.html", form=form, people=listed[:MAX_LISTED], match_count=len(listed),
+        total=len(seen), part=part, organisations=organisations, made=made,
     )  # fmt: skip
 
 
