@@ -43,19 +43,19 @@ HUMAN, DISCOVERED = "described", "discovered"
 def merge(
     before: Description,
     present: Description,
-    found: Description,
+    discovered: Description,
     *,
     single: Collection[URIRef] = (),
     prefer_discovered: bool = False,
 ) -> Merged:
     """Return the description after a discovery.
 
-    ``before`` and ``found`` are the discovery before and this one, with the names ``present`` uses
+    ``before`` and ``discovered`` are the discovery before and this one, with the names ``present`` uses
     (:func:`aligned`). ``single`` are the properties a subject has at most one value of.
     """
     merged, conflicts = dict(present), list[Conflict]()
-    for subject in sorted(before.keys() | found.keys()):
-        old, now, new = before.get(subject, {}), present.get(subject, {}), found.get(subject, {})
+    for subject in sorted(before.keys() | discovered.keys()):
+        old, now, new = before.get(subject, {}), present.get(subject, {}), discovered.get(subject, {})
         if not new:
             facts = _lost(subject, old, now, conflicts, prefer_discovered)
         elif old and not now:
@@ -70,13 +70,13 @@ def merge(
         else:
             merged.pop(subject, None)
     used = {value for facts in merged.values() for values in facts.values() for value in values}
-    for subject in found.keys() - present.keys():
-        if QSM.Server in types(found[subject]) and subject not in used:
+    for subject in discovered.keys() - present.keys():
+        if QSM.Server in types(discovered[subject]) and subject not in used:
             merged.pop(subject, None)
     return Merged(merged, tuple(conflicts))
 
 
-def aligned(found: Description, present: Description) -> Description:
+def aligned(discovered: Description, present: Description) -> Description:
     """Return a discovery under the names the description uses for the same things.
 
     The same are storage systems and servers of one name, and elements of one storage system with one target
@@ -87,7 +87,7 @@ def aligned(found: Description, present: Description) -> Description:
     known = {_key(facts): subject for subject, facts in sorted(present.items(), reverse=True)}
     names = {
         subject: known.get(_key(facts), subject)
-        for subject, facts in found.items()
+        for subject, facts in discovered.items()
         if not _is_element(facts) and subject not in present and QSM.name in facts
     }
 
@@ -98,7 +98,7 @@ def aligned(found: Description, present: Description) -> Description:
 
     described = {
         subject: {property_: frozenset(map(renamed, values)) for property_, values in facts.items()}
-        for subject, facts in found.items()
+        for subject, facts in discovered.items()
     }
     at, taken = dict[Key, list[URIRef]](), set[Key]()
     for subject, facts in sorted(present.items()):
