@@ -12,7 +12,10 @@ ARM64 = ROOT / "build/arm64"
 BUILT = ARM64 / "libses"
 LIBRARIES = ARM64 / "libraries"
 """Its ``lib`` is that of the Debian for arm64.  With more of it, an emulated program would see its /proc."""
-ARCHIVES = ("src/libses_place", "core/libses_core", "segment/libses_segment", "system/libses_system")
+ARCHIVES = (
+    *("src/libses_place", "src/libses_layout", "core/libses_core"),
+    *("segment/libses_segment", "system/libses_system"),
+)
 
 
 @dataclass(frozen=True)
