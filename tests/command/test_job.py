@@ -82,8 +82,8 @@ def scontrol(tmp_path: Path) -> Path:
         f'printf "%-${{format#*:}}s\\n" "$(cat {tmp_path}/${{format%:*}})"\n'
     )
     program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n')
-    for one in (squeue, program):
-        one.chmod(0o755)
+    for path in (squeue, program):
+        path.chmod(0o755)
     return tmp_path / "told"
 
 

@@ -157,10 +157,10 @@ def placement(candidates, refused=()):
 
 
 def test_passed_over_names_the_first_refused_element_with_its_reason():
-    some = placement(
+    placed = placement(
         [candidate(1, "b2", 0, 90, 0)], [Refusal(element="union/b9", reason="no-space", detail="It is full.")]
     )
-    assert passed_over(some) == "b9: It is full."
+    assert passed_over(placed) == "b9: It is full."
 
 
 def test_passed_over_names_the_best_that_falls_short_before_the_next_in_rank():
