@@ -1,6 +1,7 @@
 """Creates that pass the C library by: the supervisor sees them all the same, or says which it cannot."""
 
 import errno
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -66,6 +67,16 @@ for flag, mode in ((1 << 30, 0o644), (1 << 25, 0o644), (0, 0o100644), (0, 1 << 4
     assert printed[1] == printed[0]
     assert printed[0].count("-1 22 False") == 4
     assert union.agent.reports
+
+
+def test_program_that_was_just_made_can_be_run(union: Union, ses_run: Path, programs: Programs) -> None:
+    """Nobody but its maker has it open for writing, however late the supervisor gets a processor again."""
+    at_idle = ["taskset", "-c", str(min(os.sched_getaffinity(0))), "chrt", "--idle", "0"]
+    as_usual = ["chrt", "--other", "0", programs.build("static", "executed.c")]
+    done = union.run(*at_idle, ses_run, "--supervise", *as_usual, library=False)
+    wait_for_end(union)
+    assert done.stdout == "0 0\n", errno.errorcode[errno.ETXTBSY]
+    assert len(union.agent.reports) == 50
 
 
 @pytest.mark.parametrize("refused", [False, True])

@@ -34,7 +34,10 @@ private:
 
   [[nodiscard]] bool find_place(Place &place, const Slot &slot) const;
   [[nodiscard]] bool create(Slot &slot) const;
-  [[nodiscard]] bool give(Slot &slot, const Place &place, int file) const;
+  // What the call is to return, before it does: until then the caller neither runs a program that
+  // this process still has open for writing, nor unmounts what it has a directory of.  Negative:
+  // the caller has not got FILE.
+  [[nodiscard]] int give(Slot &slot, const Place &place, int file) const;
   [[nodiscard]] bool give_any(Slot &slot) const;
   [[nodiscard]] bool give_given(const Slot &slot) const;
 
