@@ -112,6 +112,19 @@ def test_application_is_named_as_for_the_library(union: Union, ses_run: Path) ->
     assert [ask.application for ask in union.agent.asks] == ["busybox", "weather"]
 
 
+@pytest.mark.parametrize("title", ["worker", "perl: worker process", "load [a/b]: " + "idle " * 20, ""])
+@pytest.mark.parametrize("argument", ["", "x" * 30])
+def test_program_that_calls_itself_otherwise_keeps_its_name(
+    union: Union, ses_run: Path, title: str, argument: str
+) -> None:
+    """As servers do (nginx, PostgreSQL): ps(1) shows what they wrote over their arguments."""
+    script = f"BEGIN {{ $0 = '{title}'; open(F, '>', 'made') or die; unlink 'made'; }}"
+    command = ["/usr/bin/perl", "-e", script, *([argument] if argument else [])]
+    union.run(*command)
+    supervise(ses_run, union, *command)
+    assert [ask.application for ask in union.agent.asks] == ["perl", "perl"]
+
+
 def tree(directory: Path) -> list[tuple[str, int, int, int]]:
     """Every name with its mode and owners; mergerfs forgets the set-group-ID bit of directories it copies
     to another branch, for whoever creates a file there."""
