@@ -71,6 +71,12 @@ class PostgresServer:
         commands = [word for statement in statements for word in ("-c", statement)]
         return self._run("psql", "-Atq", "-h", str(self._base), "-U", "service", *commands, "postgres")
 
+    def url_of(self, encoding: str) -> str:
+        """The URL of an empty database that keeps text so; the server must be running."""
+        name = f"of_{encoding.lower()}"
+        self.sql(f"create database {name} encoding '{encoding}' locale 'C' template template0")
+        return self.url.replace("/postgres?", f"/{name}?")
+
     def ask_for_password(self, user: str, password: str) -> None:
         """Make a user who must give a password; the server must be running."""
         self.sql(f"create role {user} login password '{password}'")
