@@ -30,7 +30,7 @@ def windowed(bound: float, kind: Kind = WRITE) -> Requirement:
 
 def found(sets: list[RequirementSet], now: float, **asked: Any) -> dict[str, tuple[float, str, str | None]]:
     resolved = resolve(ALICE, (), index_sets(sets), now, **asked)
-    return {one.requirement.kind: (one.requirement.bound, one.level, one.profile) for one in resolved}
+    return {need.requirement.kind: (need.requirement.bound, need.level, need.profile) for need in resolved}
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_units_are_converted_by_the_multipliers_of_the_ontology(
 def test_the_load_model_and_the_ontology_agree_on_the_predicted_kinds() -> None:
     described = [metric.kind for metric in vocabulary().metrics.values()]
     assert tuple(described) == PREDICTED
-    for told, known in zip(described, PREDICTED, strict=True):
-        assert (told.unit, told.size, told.at_most) == (known.unit, known.size, known.at_most)
+    for stated, known in zip(described, PREDICTED, strict=True):
+        assert (stated.unit, stated.size, stated.at_most) == (known.unit, known.size, known.at_most)
 
 
 def test_the_order_of_levels_is_the_one_the_ontology_states() -> None:
@@ -295,11 +295,11 @@ def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) 
     body = {"requirements": [], "profile": "scratch"}
     assert client.put("/v1/requirements/application/alice:sort", json=body, **ADMIN).status_code == 200
     try:
-        told, _ = runtime(client.application).state.updates_for("node", {"alice": ""}, [])
-        entries = json.loads(b"[%s]" % b",".join(told))
+        updates, _ = runtime(client.application).state.updates_for("node", {"alice": ""}, [])
+        entries = json.loads(b"[%s]" % b",".join(updates))
         assert [entry["application"] for entry in entries if entry["user"] == "alice"] == [None, "sort"]
         assert {requirement["profile"] for requirement in entries[-1]["requirements"]} == {"scratch"}
         listed = client.get("/v1/requirements?user=alice", **ADMIN).get_json()["sets"]
-        assert [(one["name"], one["profile"]) for one in listed] == [("alice:sort", "scratch")]
+        assert [(stated["name"], stated["profile"]) for stated in listed] == [("alice:sort", "scratch")]
     finally:
         client.put("/v1/requirements/application/alice:sort", json={"requirements": []}, **ADMIN)
