@@ -28,7 +28,9 @@ def windowed(bound: float, kind: Kind = WRITE) -> Requirement:
     return Requirement(kind, bound, valid_from=OPENS, valid_until=CLOSES)
 
 
-def found(sets: list[RequirementSet], now: float, **asked: Any) -> dict[str, tuple[float, str, str | None]]:
+def required(
+    sets: list[RequirementSet], now: float, **asked: Any
+) -> dict[str, tuple[float, str, str | None]]:
     resolved = resolve(ALICE, (), index_sets(sets), now, **asked)
     return {need.requirement.kind: (need.requirement.bound, need.level, need.profile) for need in resolved}
 
@@ -41,7 +43,7 @@ def test_outside_its_time_a_requirement_is_as_if_it_were_not_stated(now: float, 
         RequirementSet(Level.USER, "alice", (windowed(9.0),)),
         RequirementSet(Level.SITE, "default", (Requirement(WRITE, 1.0),)),
     ]
-    assert found(sets, now)[WRITE][0] == expected
+    assert required(sets, now)[WRITE][0] == expected
 
 
 def test_own_requirements_go_before_those_of_the_profile_kind_by_kind() -> None:
@@ -49,7 +51,7 @@ def test_own_requirements_go_before_those_of_the_profile_kind_by_kind() -> None:
         RequirementSet(Level.USER, "alice", (Requirement(WRITE, 1.0),), profile=BUSY),
         RequirementSet(Level.VO, "materials", (Requirement(READ, 2.0), Requirement(FREE, 3.0))),
     ]
-    assert found(sets, 0.0) == {
+    assert required(sets, 0.0) == {
         READ: (7.0, "user", "busy"),
         WRITE: (1.0, "user", None),
         FREE: (3.0, "vo", None),
@@ -58,13 +60,13 @@ def test_own_requirements_go_before_those_of_the_profile_kind_by_kind() -> None:
 
 def test_a_profile_fills_in_while_an_own_requirement_does_not_apply() -> None:
     sets = [RequirementSet(Level.USER, "alice", (windowed(9.0),), profile=BUSY)]
-    assert found(sets, OPENS)[WRITE] == (9.0, "user", None)
-    assert found(sets, CLOSES)[WRITE] == (5.0, "user", "busy")
+    assert required(sets, OPENS)[WRITE] == (9.0, "user", None)
+    assert required(sets, CLOSES)[WRITE] == (5.0, "user", "busy")
 
 
 def test_a_profile_the_request_names_goes_before_every_level() -> None:
     sets = [RequirementSet(Level.APPLICATION, "alice:dd", (Requirement(WRITE, 1.0),))]
-    assert found(sets, 0.0, profile=BUSY)[WRITE] == (5.0, "explicit", "busy")
+    assert required(sets, 0.0, profile=BUSY)[WRITE] == (5.0, "explicit", "busy")
 
 
 def test_the_next_change_is_the_next_time_anything_begins_or_ends() -> None:
