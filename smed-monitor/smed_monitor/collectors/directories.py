@@ -75,10 +75,10 @@ class DirectoriesSource(Source):
     def read(self) -> Reply:
         """The facts of every directory, as JSON."""
         at, until = now(), time.monotonic() + self._timeout
-        found: dict[str, dict[str, Any]] = {}
+        answers: dict[str, dict[str, Any]] = {}
         self._hanging = {path: thread for path, thread in self._hanging.items() if thread.is_alive()}
         looking = {
-            path: threading.Thread(target=_look, args=(path, found), name="directory", daemon=True)
+            path: threading.Thread(target=_look, args=(path, answers), name="directory", daemon=True)
             for path in self._paths
             if path not in self._hanging
         }
@@ -87,7 +87,7 @@ class DirectoriesSource(Source):
         for thread in looking.values():
             thread.join(max(0.0, until - time.monotonic()))
         self._hanging |= {path: thread for path, thread in looking.items() if thread.is_alive()}
-        facts = {path: found.get(path, {"error": HANGS}) for path in self._paths}
+        facts = {path: answers.get(path, {"error": HANGS}) for path in self._paths}
         return Reply(json.dumps(self._with_counters(facts)).encode(), at)
 
     def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -115,7 +115,7 @@ class DirectoriesSource(Source):
         return facts
 
 
-def _look(path: str, found: dict[str, dict[str, Any]]) -> None:
+def _look(path: str, answers: dict[str, dict[str, Any]]) -> None:
     try:
         facts = look(path)
         here = os.open(path, os.O_PATH | os.O_DIRECTORY)
@@ -123,6 +123,6 @@ def _look(path: str, found: dict[str, dict[str, Any]]) -> None:
             facts |= {"mount": mount_of(here), "number": os.fstat(here).st_dev}
         finally:
             os.close(here)
-        found[path] = facts
+        answers[path] = facts
     except OSError as error:
-        found[path] = {"error": error.strerror or str(error)}
+        answers[path] = {"error": error.strerror or str(error)}

@@ -63,7 +63,7 @@ def download(kind: str) -> Response:
 @blueprint.get("/<placement_id>")
 def explain(placement_id: str) -> str:
     """Explain one file: what was asked, what was chosen and received, what was refused and why."""
-    record, received = explaining.one(service(), person(), placement_id)
+    record, received = explaining.placed_and_received(service(), person(), placement_id)
     return render_template(
         "files/explain.html",
         placement_id=placement_id,

@@ -300,7 +300,7 @@ def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
         **{requirement.kind: requirement for requirement in words().required_by(stored.profile)},
         **own,
     }
-    return tuple(sorted(by_kind.values(), key=lambda one: words().rank(one.kind)))
+    return tuple(sorted(by_kind.values(), key=lambda requirement: words().rank(requirement.kind)))
 
 
 def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:

@@ -81,12 +81,12 @@ def _runs() -> NearRuns | None:
 
 
 def _page(fields: Mapping[str, str], faults: Mapping[str, str]) -> str:
-    found: NearRuns | None = None
+    near_runs: NearRuns | None = None
     counts: Sequence[RunCount] = ()
     away = False
     try:
-        found = _runs()
-        if person().is_admin and found is not None:
+        near_runs = _runs()
+        if person().is_admin and near_runs is not None:
             counts = service().run_counts().users
     except UnavailableError:
         if not faults:
@@ -94,8 +94,8 @@ def _page(fields: Mapping[str, str], faults: Mapping[str, str]) -> str:
         away = True
     return render_template(
         "runs/overview.html",
-        found=found,
-        counts=[one for one in counts if one.user != person().name],
+        found=near_runs,
+        counts=[count for count in counts if count.user != person().name],
         fields={**fields, "run_id": fields.get("run_id") or secrets.token_hex(8)},
         faults=faults,
         options=OPTIONS,
