@@ -224,6 +224,14 @@ int Creator::give(Slot &slot, const Place &place, int file) const {
   return is_node(place.call) ? 0 : listener_.add(id, file, (place.call.flags & O_CLOEXEC) != 0);
 }
 
+bool Creator::refuse(const Slot &slot) const {
+  const bool refused = is_for_tracer(slot.call, Caller(static_cast<pid_t>(slot.call.pid)));
+  if (refused) {
+    listener_.refuse(slot.call.id, EINVAL);
+  }
+  return refused;
+}
+
 void Creator::answer(Slot &slot) const {
   const uint64_t id = slot.call.id;
   if (is_confining(slot.call)) {
@@ -232,7 +240,7 @@ void Creator::answer(Slot &slot) const {
   if (!claim(slot, id, Phase::kOpen)) {
     return;
   }
-  const bool done = !calls_.confined && create(slot);
+  const bool done = refuse(slot) || (!calls_.confined && create(slot));
   // What the watchdog has answered meanwhile is no longer there.
   if (!done) {
     listener_.let_go_on(id);
@@ -297,7 +305,7 @@ void Creator::finish(Slot &slot) const {
   }
   const uint64_t state = slot.state;
   const Phase phase = is_about(state, id) ? phase_of(state) : Phase::kOpen;
-  bool done = phase == Phase::kGiving && listener_.waits(id) && give_given(slot);
+  bool done = refuse(slot) || (phase == Phase::kGiving && listener_.waits(id) && give_given(slot));
   done = done || ((phase == Phase::kCreating || phase == Phase::kGiving) && listener_.waits(id) &&
                   give_any(slot));
   if (!done) {

@@ -32,6 +32,9 @@ public:
 private:
   struct Place;
 
+  // A filter that hands calls to a tracer, as by a kernel without such filters: tracers know others
+  // ways, and would miss the calls that come here.
+  [[nodiscard]] bool refuse(const Slot &slot) const;
   [[nodiscard]] bool find_place(Place &place, const Slot &slot) const;
   [[nodiscard]] bool create(Slot &slot) const;
   // What the call is to return, before it does: until then the caller neither runs a program that
