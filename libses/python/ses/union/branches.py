@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ses_client.errors import SesError
 from ses_client.mounts import file_system_at
 from ses_client.unions import read_union
 
+from ses.elsewhere import PATIENCE, ask_elsewhere
 from ses.literal import PREFIXES, element, literal
 
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
@@ -72,16 +74,22 @@ class Union:
 
 
 def look(mount: Path) -> Union:
-    """Return the union mounted at a directory.  Raises NotFoundError when there is none."""
+    """Return the union mounted at a directory.
+
+    Raises NotFoundError when there is none, and SesError where a branch does not answer.
+    """
     union = read_union(mount)
     name = _name(Path(union.mount_point).name) or "union"
     paths = [branch.path for branch in union.branches]
+    seen = ask_elsewhere(paths, lambda: _file_system)
+    if silent := [path for path in paths if path not in seen]:
+        raise SesError(f"{', '.join(silent)} did not answer within {PATIENCE:g} s. See findmnt and dmesg.")
     return Union(
         name,
         union.mount_point,
         socket.gethostname(),
         tuple(
-            Branch(called, branch.path, branch.mode, *_file_system(branch.path))
+            Branch(called, branch.path, branch.mode, *seen[branch.path])
             for called, branch in zip(names_of(paths), union.branches, strict=True)
         ),
     )
