@@ -182,7 +182,8 @@ def _stale(element: Element) -> Finding:
             else f"Name {element.target} among the paths of a [[target]] in smed.toml whose collector is "
             "directories: see docs/directories.md."
             if element.backend == "directories"
-            else "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
+            else f"Name {element.mount_point} among the paths of a [[target]] in smed.toml whose collector "
+            "is mergerfs, or give it an [[element]] whose mount_point or device its exporter reports.",
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
     reason = f" ({seen.detail})" if seen.detail else ""

@@ -11,7 +11,7 @@ import socket
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,11 @@ def look(mount: Path) -> Union:
             for called, branch in zip(names_of(paths), union.branches, strict=True)
         ),
     )
+
+
+def apart(union: Union) -> Union:
+    """Return it with a name of its own, as the service gives one whose name another has."""
+    return replace(union, name=f"{union.name}-{zlib.crc32(os.fsencode(union.mount_point)):08x}")
 
 
 def turtle(union: Union) -> str:
