@@ -14,6 +14,7 @@ from fake_agent_socket import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
 from fake_selection_service import element, observation
 from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
+from ses.doctor import mounts as mount_checks
 from ses.doctor import service as service_checks
 from ses.doctor.library import NAMES
 from ses_client.mounts import file_system_at
@@ -42,7 +43,7 @@ def a_site(service, tmp_path):
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch):
     """Doubles in a process that much else holds up are given their time."""
-    for checks in (agent_checks, service_checks):
+    for checks in (agent_checks, mount_checks, service_checks):
         monkeypatch.setattr(checks, "_LIMIT_SECONDS", 60.0)
 
 

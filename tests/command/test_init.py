@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mounts import served
 from ran import ran
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import ElementSettings, Target, load
@@ -153,6 +154,24 @@ def test_run_again_it_describes_the_disk_that_was_added(
     assert {element.id: element.mount_point for element in elements} == {
         f"union/{path.name}": str(path) for path in (added, *branches)
     }
+
+
+def test_unions_whose_mount_points_end_alike_are_two_storage_systems(
+    ses, storage: str, tmp_path: Path
+) -> None:
+    second = tmp_path / "second/union"
+    second.parent.mkdir()
+    with served(second, tmp_path / "d1"):
+        given = ("--storage", storage, "--storage", str(second), "--host", "store1", "--node", "n1")
+        described = ses.json("init", str(tmp_path / "etc"), *given)["storage"]
+        again = ses("init", str(tmp_path / "etc"), *given, code=1)
+        assert "Nothing was written" in again.output, "all of it is described"
+    first, other = (system["name"] for system in described)
+    assert first == "union"
+    assert re.fullmatch("union-[0-9a-f]{8}", other)
+    site = (tmp_path / "etc/qstorman/site.ttl").read_text()
+    assert f"<{other}/d1> a qsm:Branch" in site
+    assert ses("kb", "validate", str(tmp_path / "etc/qstorman/site.ttl")).exit_code == 0
 
 
 def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: str, tmp_path: Path) -> None:
