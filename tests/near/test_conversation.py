@@ -57,6 +57,14 @@ def counted(there, tmp_path):
     )
 
 
+@contextlib.contextmanager
+def closing_of(descriptor):
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def held_over(connection, run):
     output = []
     ended = Conversation(run, connection).hold(output.append, print, None)
@@ -261,6 +269,23 @@ def test_a_piece_is_the_programs_standard_input(there, text):
     data = text.read_bytes()
     first, last = data.index(b"\n", 999) + 1, data.index(b"\n", 49_999) + 1
     assert held(run)[1] == data[first:last]
+
+
+def test_input_that_fails_is_no_end_of_input(there, tmp_path):
+    """The program would count what came, end with 0, and its output would pass for that of the whole."""
+    large = tmp_path / "large"
+    large.write_bytes(b"line\n" * 2_000_000)
+    counted = f"read first; truncate -s 1000000 {large}; wc -l"
+    with pytest.raises(LostError, match="large cannot be read to its end: it has become shorter"):
+        held(there([*SH, counted], piece=Piece(str(large), 0, 10_000_000)))
+    with pytest.raises(LostError, match="/proc/self/mem cannot be read to its end: Input/output error"):
+        held(there(["wc", "-l"], piece=Piece("/proc/self/mem", 0, 1000)))
+    for path, why in ((tmp_path, "Is a directory"), ("/proc/self/mem", "Input/output error")):
+        with (
+            closing_of(os.open(path, os.O_RDONLY)) as stdin,
+            pytest.raises(LostError, match=f"Standard input cannot be read: {why}"),
+        ):
+            held(there(["wc", "-l"]), stdin)
 
 
 def test_programs_over_one_connection_have_nothing_of_each_other(counted):
