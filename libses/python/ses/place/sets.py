@@ -87,14 +87,14 @@ def with_directories(chosen: DirectorySet) -> DirectorySet:
 
 def settings() -> dict[str, DirectorySet]:
     """Return the sets that the files describe; the user's own come before those of the machine."""
-    found: dict[str, DirectorySet] = {}
+    sets: dict[str, DirectorySet] = {}
     for folder in (_OF_MACHINE, own_directory()):
         try:
             described = read_toml(folder / _FILE)
         except NotFoundError:
             continue
-        found |= {name: _read(folder / _FILE, name, about) for name, about in described.items()}
-    return found
+        sets |= {name: _read(folder / _FILE, name, about) for name, about in described.items()}
+    return sets
 
 
 def _read(file: Path, name: str, about: Any) -> DirectorySet:
