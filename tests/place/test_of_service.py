@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import secrets
 import subprocess
 import sys
@@ -85,6 +86,30 @@ def test_the_agent_follows_the_process_and_reports_what_was_written(site: Site) 
     assert "received" in site.ses("explain", given["directory"])
     history = site.get("/v1/sizes")["sizes"]
     assert "(place)" in [size["pattern"] for size in history]
+
+
+def test_a_deep_tree_is_added_up_with_few_descriptors(site: Site) -> None:
+    """Whoever is given a place may make as many directories in it, one in the other, as they like."""
+    process = sleeping()
+    given = json.loads(site.ses("place", "--on", "scratch", "--for", f"pid:{process.pid}", "--mkdir",
+                                "run-XXXX", "--json"))  # fmt: skip
+    assert site.agent
+    limits = resource.prlimit(site.agent.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(site.agent.pid, resource.RLIMIT_NOFILE, (200, limits[1]))
+    try:
+        at = os.open(given["directory"], os.O_PATH)
+        for _ in range(400):
+            os.mkdir("d", dir_fd=at)
+            above, at = at, os.open("d", os.O_PATH, dir_fd=at)
+            os.close(above)
+        with os.fdopen(os.open("data", os.O_CREAT | os.O_WRONLY, dir_fd=at), "wb") as data:
+            data.write(bytes(30_000_000))
+        os.close(at)
+        wait_until(lambda: (site.places()[given["place_id"]]["written_bytes"] or 0) >= 30_000_000)
+    finally:
+        resource.prlimit(site.agent.pid, resource.RLIMIT_NOFILE, limits)
+        kill(process)
+    wait_until(lambda: given["place_id"] not in site.places())
 
 
 def test_a_place_lasts_through_the_restart_of_service_and_agent(site: Site) -> None:
