@@ -1,8 +1,10 @@
 """Links of ``ses doctor``, each looked at alone."""
 
 import socket
+import subprocess
 from types import SimpleNamespace
 
+import pytest
 from ses.doctor.service import check_exclusions, check_node_names
 from ses.doctor.shared_memory import check_segments
 from ses.union.hidden import hidden
@@ -56,3 +58,15 @@ def test_a_machine_that_is_known_by_two_names_is_named():
     (finding,) = check_node_names(SimpleNamespace(nodes=lambda: heard))
     assert "knows n1 and n1.hpc.example.org: if that is one machine" in finding.detail
     assert "ses-agent --node" in finding.mend
+
+
+@pytest.mark.root
+def test_a_trial_by_another_mount_of_the_union_names_that_to_use(ses, union, tmp_path):
+    (union[0] / "home").mkdir()
+    (bound := tmp_path / "home").mkdir()
+    subprocess.run(["mount", "--bind", union[0] / "home", bound], check=True)
+    try:
+        checks = ses.json("doctor", "--library", "/nonexistent", "--try", str(bound), code=1)["checks"]
+    finally:
+        subprocess.run(["umount", "-l", bound], check=True)
+    assert f"{bound} is another mount of the union at {union[0]}" in checks[-1]["detail"]

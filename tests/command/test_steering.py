@@ -40,6 +40,12 @@ AS_THE_UNIT = ("setpriv", "--bounding-set", ",".join(["-all", *(f"+{name[4:]}" f
 FLOOR = ("--least-branches", "1", "--least-free", "0GB")
 
 
+def test_a_directory_of_a_union_is_not_taken_for_one(ses: Any, union: tuple[Path, list[Path]]) -> None:
+    (union[0] / "alice").mkdir()
+    refused = ses("apply", str(union[0] / "alice"), code=5)
+    assert f"alice is a directory of a mergerfs union: name {union[0]}." in refused.output
+
+
 @dataclass
 class Steered:
     """A mounted union of four branches, and the service that describes it."""

@@ -128,5 +128,14 @@ def read_union(path: Path | str) -> Union:
     return Union(resolved, branches, {name.replace("_", "-"): value for name, value in options.items()})
 
 
+def union_of(path: Path | str) -> str:
+    """Return where the mergerfs union is mounted that a directory is on; empty: on none.  Raises OSError."""
+    number = Path(path).stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    mounts = parse_mounts(MOUNTINFO.read_bytes())
+    of_union = (mount for mount in mounts if mount.type == "fuse.mergerfs" and mount.within == "/")
+    return next((mount.point for mount in of_union if mount.device == device), "")
+
+
 def _option(control: Path, name: str) -> str:
     return os.fsdecode(os.getxattr(control, _ATTRIBUTE + name))

@@ -1,11 +1,13 @@
 """The table of fine samples: no torn read, whatever happens to the writer, and asleep unless asked."""
 
+import fcntl
 import mmap
 import os
 import struct
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from ran import ran
 from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
 BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
+LOOP_ADD, LOOP_REMOVE = 0x4C80, 0x4C81  # of linux/loop.h
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and gives a file to another user: needs root")
 
@@ -74,6 +77,35 @@ def test_the_sampler_publishes_the_counters_of_a_device(
     assert words[1:7] == (16 * 512, 24 * 512, 18, 10, 30, 3)
     stat.write_text(STAT.replace("24", "48"))
     wait_until(lambda: sampled(table)[3] == 48 * 512, "the change is published")
+
+
+@as_root
+def test_a_device_that_went_and_came_back_is_sampled_again(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    table, control = tmp_path / "table", Path("/dev/loop-control")
+    if not control.exists():
+        pytest.skip("there is no loop device here")
+    with control.open("rb") as loops:
+        number = next(n for n in range(900, 1000) if not Path(f"/sys/class/block/loop{n}").exists())
+        fcntl.ioctl(loops, LOOP_ADD, number)
+        try:
+            command = [built / "smed-sampler", "--table", table, "--always", f"loop{number}"]
+            started.append(subprocess.Popen(command))
+            wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+            fcntl.ioctl(loops, LOOP_REMOVE, number)
+            wait_until(lambda: stands_still(table), "it is gone")
+            fcntl.ioctl(loops, LOOP_ADD, number)
+            wait_until(lambda: not stands_still(table), "it is sampled again", 10)
+        finally:
+            with suppress(OSError):
+                fcntl.ioctl(loops, LOOP_REMOVE, number)
+
+
+def stands_still(table: Path) -> bool:
+    before = sampled(table)
+    time.sleep(0.2)
+    return sampled(table) == before
 
 
 @as_root

@@ -29,6 +29,10 @@ _AT_ONCE = 64
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
 _MEND_EXPORTER = "Start the exporter there, or correct the target's url in smed.toml."
+_READ_AGAIN = (
+    "If it was added since smed-monitor started: ses kb export --site --output /etc/qstorman/site.ttl, and "
+    "restart smed-monitor."
+)
 _MENDS = {
     "site": "Load a description: ses-service serve --site FILE.ttl",
     "knowledge-base": "See below; the site is read as soon as it answers.",
@@ -180,10 +184,11 @@ def _stale(element: Element) -> Finding:
             "Give smed.toml a [[target]] for the Lustre exporter of its server: see docs/lustre.md."
             if element.backend == "lustre"
             else f"Name {element.target} among the paths of a [[target]] in smed.toml whose collector is "
-            "directories: see docs/directories.md."
+            f"directories: see docs/directories.md. {_READ_AGAIN}"
             if element.backend == "directories"
             else f"Name {element.mount_point} among the paths of a [[target]] in smed.toml whose collector "
-            "is mergerfs, or give it an [[element]] whose mount_point or device its exporter reports.",
+            f"is mergerfs, or give it an [[element]] whose mount_point or device its exporter reports. "
+            f"{_READ_AGAIN}",
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
     reason = f" ({seen.detail})" if seen.detail else ""
