@@ -3,6 +3,8 @@
 import re
 
 from answers import text_of
+from ses_webface.accounts.administration import Organisation, organisations_of
+from ses_webface.accounts.people import Person
 from ses_webface.portal import Portal
 
 PASSWORD = "long enough to keep"
@@ -120,3 +122,22 @@ def test_of_many_people_the_first_are_listed_and_others_are_found(root, parts, m
     for part in ("ZO", "phys"):
         assert "/people/zoe" in text_of(root.get(f"/people?part={part}"))
     assert "No account fits." in text_of(root.get("/people?part=nobody"))
+
+
+def test_organisations_are_listed_by_one_look_at_each_account() -> None:
+    """A site has tens of thousands of accounts, and may have hundreds of organisations."""
+    people = (
+        Person(number, name, vo, is_admin=False, is_manager=manages)
+        for number, (name, vo, manages) in enumerate(
+            (
+                ("ann", "physics", False),
+                ("bob", "materials", True),
+                ("cid", None, False),
+                ("dee", "physics", True),
+            )
+        )
+    )
+    assert organisations_of(people) == [
+        Organisation("materials", ("bob",), ("bob",)),
+        Organisation("physics", ("ann", "dee"), ("dee",)),
+    ]
