@@ -190,8 +190,8 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     part = (request.args.get("part") or "").strip()
     listed = [person for person in seen if part.lower() in f"{person.name} {person.vo or ''}".lower()]
     return render_template(
-        "accounts/people.html", form=form, people=listed[:MAX_LISTED], found=len(listed), total=len(seen),
-        part=part, organisations=organisations_of(seen), made=made,
+        "accounts/people.html", form=form, people=listed[:MAX_LISTED], match_count=len(listed),
+        total=len(seen), part=part, organisations=organisations_of(seen), made=made,
     )  # fmt: skip
 
 

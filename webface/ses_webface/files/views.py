@@ -92,7 +92,7 @@ def _page(template: str, ask: Callable[[Filters], object], **more: object) -> tu
     page = render_template(
         template,
         form=form,
-        found=listed,
+        answer=listed,
         problems=problems,
         state_words=explaining.state_words,
         verdict_words=explaining.verdict_words,

@@ -55,7 +55,9 @@ def applied() -> Page:
     resolution = (
         services.Resolution(subject, ()) if fault else services.resolution(service(), subject, vocabulary())
     )
-    page = render_template("requirements/applied.html", found=resolution, fault=fault, may_read=_may_read)
+    page = render_template(
+        "requirements/applied.html", resolution=resolution, fault=fault, may_read=_may_read
+    )
     return page, 422 if fault else 200
 
 

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 def overview() -> Page:
     """Show one's own runs, and of others how many; only the part that changes when the page asks for it."""
     if request.headers.get("HX-Request"):
-        return render_template("runs/parts.html", found=_runs(), seconds=seconds)
+        return render_template("runs/parts.html", near_runs=_runs(), seconds=seconds)
     kept = take_draft(request.path)
     unsaved = {} if kept is None else {"": "You were signed out, and nothing was started yet."}
     return _page(dict(kept or ()), unsaved)
@@ -94,7 +94,7 @@ def _page(fields: Mapping[str, str], faults: Mapping[str, str]) -> str:
         away = True
     return render_template(
         "runs/overview.html",
-        found=near_runs,
+        near_runs=near_runs,
         counts=[count for count in counts if count.user != person().name],
         fields={**fields, "run_id": fields.get("run_id") or secrets.token_hex(8)},
         faults=faults,
