@@ -77,6 +77,19 @@ def test_an_element_that_is_observed_nowhere_is_left_out(elements_of: Any) -> No
     assert elements_of("n1") == ()
 
 
+@pytest.mark.parametrize("path", ["/srv/union", "/srv/b1"])
+def test_where_nothing_is_stated_the_paths_of_a_target_show_an_element(tmp_path: Path, path: str) -> None:
+    """As of what ses discover wrote."""
+    words = {"of_system": '; qsm:mountPoint "/srv/union"', "of_server": "", "own": ""}
+    (site := tmp_path / "site.ttl").write_text(UNION.format(**words))
+    targets = [
+        Target(name="other", collector="statvfs", paths=("/srv",)),
+        Target(name="here", collector="mergerfs", paths=("/srv/other", path)),
+    ]
+    (element,) = described(site, targets, COLLECTORS)
+    assert (element.targets, element.mount_point) == (("here",), "/srv/b1")
+
+
 def test_a_target_the_settings_do_not_have_is_reported(elements_of: Any) -> None:
     with pytest.raises(SettingsError, match=r"union/b1: no \[\[target\]\] is called n9; known: n1, n2"):
         elements_of("n1", "n2", own='qsm:observedAt "n9"')
