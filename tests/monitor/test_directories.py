@@ -9,7 +9,8 @@ import pytest
 from mounts import served, small_disk, stopped
 from ses_client.mounts import parse_mounts
 from smed_monitor.collectors.base import Source
-from smed_monitor.collectors.directories import HANGS, Directories
+from smed_monitor.collectors.directories import Directories
+from smed_monitor.collectors.local import HANGS
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ElementMissingError
 from smed_monitor.core.model import Reading

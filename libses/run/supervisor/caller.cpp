@@ -1,6 +1,7 @@
 #include "caller.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kPage = 4096; // the smallest there is
 constexpr size_t kTextMax = 16384;
 constexpr size_t kMountsMax = size_t{1} << 20;
+constexpr size_t kStatFields = 50;
 
 bool is_same(int directory_a, const char *a, int directory_b, const char *b) {
   struct statx first {};
@@ -33,6 +35,8 @@ std::string target_of(int directory, const char *link) {
   const ssize_t got = readlinkat(directory, link, path, sizeof path);
   return {path, got > 0 && static_cast<size_t>(got) < sizeof path ? static_cast<size_t>(got) : 0};
 }
+
+std::string base_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
 std::string read_all(int fd) {
   std::string text(kTextMax, '\0');
@@ -191,14 +195,51 @@ int Caller::find_descriptor(dev_t device, ino_t inode) const {
   return descriptor;
 }
 
+// AT_EXECFN; or the program's file, which a script, for one, is not.
+std::string Caller::program_name() const {
+  const Descriptor file(openat(proc_.get(), "auxv", O_RDONLY | O_CLOEXEC));
+  uint64_t pair[2] = {};
+  char started[PATH_MAX] = {};
+  while (::read(file.get(), pair, sizeof pair) == sizeof pair && pair[0] != AT_NULL) {
+    if (pair[0] == AT_EXECFN && read_path(pair[1], started)) {
+      break;
+    }
+  }
+  const std::string name = base_name(started);
+  const std::string program = base_name(target_of(proc_.get(), "exe"));
+  return !name.empty() && program.starts_with(name) ? name : program;
+}
+
+// Has the first argument, which is LENGTH bytes long, another length than it was given?
+bool Caller::has_other_title(size_t length) const {
+  const std::string status = text("stat");
+  std::istringstream words(status.substr(status.rfind(')') + 1));
+  char state = 0;
+  uint64_t fields[kStatFields] = {}; // numbered as in proc(5), which begins with 1
+  words >> state;
+  for (size_t i = 4; i < kStatFields; ++i) {
+    words >> fields[i];
+  }
+  const uint64_t stack = fields[28];
+  const uint64_t begin = fields[48];
+  const uint64_t end = fields[49];
+  uint64_t given[3] = {}; // how many arguments, and the addresses of the first two
+  if (!words || stack == 0 || !read(stack, given, sizeof given)) {
+    return false;
+  }
+  return length + 1 != (given[0] > 1 ? given[2] : end) - begin;
+}
+
 std::string Caller::short_name() const {
   const Descriptor file(openat(proc_.get(), "cmdline", O_RDONLY | O_CLOEXEC));
   char words[PATH_MAX] = {}; // however many there are, the first is the program
   if (::read(file.get(), words, sizeof words - 1) <= 0) {
     return "";
   }
-  std::string name = words;
-  name = name.substr(name.rfind('/') + 1);
+  if (has_other_title(std::strlen(words))) {
+    return program_name();
+  }
+  const std::string name = base_name(words);
   return name.starts_with('-') ? name.substr(1) : name;
 }
 

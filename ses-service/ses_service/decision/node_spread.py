@@ -210,17 +210,17 @@ def _classes(groups: NodeGroups) -> list[_Class]:
     Groups come by class, and then by their open files.
     """
     fleet = groups.fleet
-    by_mounts: dict[int, _Class] = {}
+    by_mounts: dict[tuple[int, int], _Class] = {}
     for group, (of_class, code) in enumerate(
         zip(groups.groups.of_class.tolist(), groups.access.tolist(), strict=True)
     ):
         if not len(groups.reach[code].rows):
             continue
-        if of_class not in by_mounts:
+        if (of_class, code) not in by_mounts:
             uplink = int(fleet.uplink[of_class])
             rate = float(fleet.uplink_rate[uplink]) if uplink >= 0 else math.nan
-            by_mounts[of_class] = _Class(code, [], float(fleet.link[of_class]), uplink, rate)
-        by_mounts[of_class].groups.append(group)
+            by_mounts[of_class, code] = _Class(code, [], float(fleet.link[of_class]), uplink, rate)
+        by_mounts[of_class, code].groups.append(group)
     return sorted(by_mounts.values(), key=lambda node_class: node_class.access)
 
 

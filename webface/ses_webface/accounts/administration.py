@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -187,19 +189,22 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     seen = [person for person in portal().accounts.everybody() if who.is_admin or person.vo == who.managed_vo]
     part = (request.args.get("part") or "").strip()
     listed = [person for person in seen if part.lower() in f"{person.name} {person.vo or ''}".lower()]
-    names = sorted({person.vo for person in seen if person.vo})
-    organisations = [
-        Organisation(
-            name,
-            tuple(person.name for person in seen if person.vo == name),
-            tuple(person.name for person in seen if person.vo == name and person.is_manager),
-        )
-        for name in names
-    ]
     return render_template(
         "accounts/people.html", form=form, people=listed[:MAX_LISTED], match_count=len(listed),
-        total=len(seen), part=part, organisations=organisations, made=made,
+        total=len(seen), part=part, organisations=organisations_of(seen), made=made,
     )  # fmt: skip
+
+
+def organisations_of(people: Iterable[Person]) -> list[Organisation]:
+    """Return the VOs of these people by name; each person is looked at once, however many VOs there are."""
+    members = defaultdict(list)
+    for one in people:
+        if one.vo:
+            members[one.vo].append(one)
+    return [
+        Organisation(vo, tuple(one.name for one in of_vo), tuple(one.name for one in of_vo if one.is_manager))
+        for vo, of_vo in sorted(members.items())
+    ]
 
 
 def _person_page(who: Person, form: PersonForm, made: str = "") -> str:

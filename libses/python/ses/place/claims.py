@@ -99,6 +99,9 @@ def namespace() -> int:
     return (_PROC / "self/ns/pid").stat().st_ino
 
 
+os.register_at_fork(after_in_child=namespace.cache_clear)
+
+
 def holder(text: str | None, now: float) -> Holder:
     """Return what ``pid:N``, ``job`` or ``8h`` means; a day where nothing is said.  Raises UsageError."""
     if text is None:

@@ -26,7 +26,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ses_client.errors import SesError
 
-from ses.place.directories import Directory, Looks, end_lookers
+from ses.elsewhere import end_left_behind
+from ses.place.directories import Directory, Looks
 from ses.place.sets import DirectorySet
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ class FileSet:
             self._begin()  # a thread that is not here may be in the middle of a look
         with self._lock:
             seen = self._looks.now()
-            end_lookers()
+            end_left_behind()
             return seen
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from ses_client.errors import NotFoundError, SesError, UsageError
 
+from ses.elsewhere import end_left_behind
 from ses.place.chooser import Chooser, end
 from ses.place.claims import Claim, Holder
 from ses.place.decision import need_core
-from ses.place.directories import end_lookers, look_at
+from ses.place.directories import look_at
 from ses.place.ledger import Ledger, opened
 from ses.place.request import NothingFitsError, Placement, Request, again, request_of
 
@@ -73,7 +74,7 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
         seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
         with ledger.transaction():
             end(ledger, [claim], {path: held for entry in seen for path, held in entry.held.items()})
-        end_lookers()
+        end_left_behind()
         return claim
 
 

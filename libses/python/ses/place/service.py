@@ -30,8 +30,9 @@ from ses_client.messages.message import JSON
 from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
+from ses.elsewhere import close_all_from
 from ses.place.claims import Holder, holder, namespace, of_process
-from ses.place.directories import close_all_from, held_in
+from ses.place.directories import held_in
 from ses.place.request import check_name, random_name
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 from ses_client.errors import SesError
 from ses_client.unions import Union, hold_back, parse_branches, read_union
 
+from ses.elsewhere import ask_elsewhere
 from ses.union.steering import Space
 from ses.whole_file import write_whole
 
@@ -94,13 +95,22 @@ def give_back(path: Path) -> list[str]:
     return sorted(held(union))
 
 
-def held_here(mounts: Iterable[str]) -> dict[str, str]:
-    """Return why branches of unions that this node mounts are held back, by their paths."""
-    held: dict[str, str] = {}
-    for mount in mounts:
-        with suppress(SesError, OSError):
-            held |= reasons(read_union(mount))
-    return held
+def held_here(mounts: Sequence[str]) -> dict[str, str]:
+    """Return why branches of unions that this node mounts are held back, by their paths.
+
+    Those of a union that hangs are not known.
+    """
+    held_back: dict[str, str] = {}
+    for of_union in ask_elsewhere(mounts, lambda: _reasons_at).values():
+        held_back |= of_union
+    return held_back
+
+
+def _reasons_at(mount: str) -> dict[str, str]:
+    try:
+        return reasons(read_union(mount))
+    except (SesError, OSError):
+        return {}
 
 
 def reasons(union: Union) -> dict[str, str]:
