@@ -213,6 +213,40 @@ def test_discoveries_one_after_the_other_keep_what_people_did_between_them(knowl
     assert imported(knowledge, grown.replace("qsm:Active", "qsm:ReadOnly")) == (None, [])
 
 
+def union_at(mount: str, *disks: str) -> str:
+    branches = tuple(Branch(disk, f"/mnt/{disk}", "RW", 8 << 30, f"ext4 {disk}") for disk in disks)
+    return union_turtle(Union(mount.rpartition("/")[2], mount, "n1", branches)).removeprefix(HEAD)
+
+
+def mounts(knowledge: KnowledgeBase) -> dict[str, str]:
+    site = knowledge.environment()
+    points = {system.name: system.mount_point for system in site.systems.values()}
+    return {element.id: points[element.id.partition("/")[0]] for element in site.elements}
+
+
+def test_unions_whose_mount_points_end_alike_are_two(knowledge: KnowledgeBase) -> None:
+    first, second = union_at("/srv/a/data", "d1", "d2"), union_at("/srv/b/data", "d3")
+    assert imported(knowledge, first) == (1, [])
+    assert imported(knowledge, second) == (2, [])
+    both = {
+        "data/d1": "/srv/a/data",
+        "data/d2": "/srv/a/data",
+        "data-6418f4ac/d3": "/srv/b/data",
+    }
+    assert mounts(knowledge) == both
+    assert imported(knowledge, second) == (None, [])
+    assert imported(knowledge, first) == (None, [])
+    assert mounts(knowledge) == both
+    assert imported(knowledge, union_at("/srv/b/data", "d3", "d4")) == (3, [])
+    assert mounts(knowledge) == both | {"data-6418f4ac/d4": "/srv/b/data"}
+
+
+def test_a_union_that_is_mounted_elsewhere_is_the_same(knowledge: KnowledgeBase) -> None:
+    imported(knowledge, union_at("/srv/a/data", "d1", "d2"))
+    imported(knowledge, union_at("/srv/b/data", "d2", "d3"))
+    assert mounts(knowledge) == {"data/d2": "/srv/b/data", "data/d3": "/srv/b/data"}
+
+
 def test_undoing_a_discovery_is_not_undone_by_the_next_one(knowledge: KnowledgeBase) -> None:
     imported(knowledge, SYSTEM + SERVER + ost(0))
     discovered = SYSTEM + SERVER + ost(0, state="Degraded")

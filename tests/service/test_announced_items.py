@@ -123,7 +123,7 @@ def test_one_users_weight_keeps_nobodys_file_from_the_ledger(
     (named,) = answer["refused_items"]
     assert (named["list"], named["index"]) == ("decisions", 0)
     assert named["detail"].startswith("requirements.0.weight: ")
-    known = {other: service.runtime.state.ledger.found([other])[0][1] for other in (heavy, *others)}
+    known = {other: service.runtime.state.ledger.current([other])[0][1] for other in (heavy, *others)}
     assert all(known.values()), "the user's own file is taken, too"
     assert not known[heavy].candidates
     assert all(known[other].candidates for other in others)
@@ -150,7 +150,7 @@ def test_a_file_that_is_refused_in_a_complete_list_does_not_end(service: Any) ->
     assert service.post(ROUTE, said(opened=[file(refused), file(other)])).get_json()["refused"] == []
     again = said(opened=[{**file(refused), "application": "x" * 300}], complete=True, number=2)
     assert len(service.post(ROUTE, again).get_json()["refused"]) == 1
-    states = [placement.state for _, placement in service.runtime.state.ledger.found([refused, other])]
+    states = [placement.state for _, placement in service.runtime.state.ledger.current([refused, other])]
     assert states == ["open", "ended"]
 
 

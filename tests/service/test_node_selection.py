@@ -1,11 +1,13 @@
 """Which nodes suit a task: by what their storage offers, their links, and what is open there already."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from ses_service.decision.node_groups import NodeGroups
 from ses_service.decision.node_selection import rank_nodes
 from ses_service.decision.nodes import Fleet, LimitedBy, NodeDecision, NodesQuestion, fleet
+from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.placement import Reason
 from ses_service.model.entities import ElementState, Environment, Requirement, Subject
 from ses_service.model.nodes import ByHost, NetworkLink, NodeClass
@@ -50,6 +52,30 @@ def test_a_node_is_as_good_as_the_best_it_can_reach(site: Any) -> None:
     assert (first.element.id, first.write, first.distance) == ("fast/a", 400 * MB, 0)
     assert (last.element.id, last.distance) == ("slow/b", pytest.approx(2 / 3))
     assert first.limited_by is LimitedBy.ELEMENT
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_a_node_excludes_is_not_offered_there(site: Any, count: int) -> None:
+    there = site(site.element("u/a", write=400), site.element("u/b", write=100)).see_all()
+    excluded = {
+        "u/a": ExcludedOn({"n1": "its mode in the union is NC", "n3": "no space"}, everywhere=False),
+        "u/b": ExcludedOn({"n3": "no space"}, everywhere=False),
+    }
+    asked = NodesQuestion(there.question(there.write(50)), count)
+    nodes, view = nodes_of(of("thin", "n1", "n2", "n3")), replace(there.view, excluded=excluded)
+    order = rank_nodes(NodeGroups(asked, view, nodes, {}, there.policies), there.NOW)
+    assert [(node.node, node.element.id) for node in order.candidates] == [("n2", "u/a"), ("n1", "u/b")]
+    (refused,) = order.refused
+    assert (refused.nodes, refused.reason) == (("n3",), Reason.EXCLUDED)
+    assert refused.detail == "u/a is excluded on n1: its mode in the union is NC; excluded on n3: no space."
+
+
+def test_what_all_exclude_is_offered_nowhere(site: Any) -> None:
+    there = site(site.element("u/a", write=400), site.element("u/b", write=100)).see_all()
+    view = replace(there.view, excluded={"u/a": ExcludedOn({"n1": "lost"}, everywhere=True)})
+    asked = NodesQuestion(there.question(there.write(50)))
+    order = rank_nodes(NodeGroups(asked, view, nodes_of(of("thin", "n2")), {}, there.policies), there.NOW)
+    assert [node.element.id for node in order.candidates] == ["u/b"]
 
 
 def test_the_prediction_is_the_one_for_files(site: Any) -> None:
