@@ -22,7 +22,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def checked(*urls: str) -> list[Finding]:
     seen = [observation(f"union/b{number}", exporter=url) for number, url in enumerate(urls)]
     return service_checks.check_exporters(
-        [Element.of(element(f"b{number}", "/", "/b", one)) for number, one in enumerate(seen)]
+        [Element.of(element(f"b{number}", "/", "/b", observed)) for number, observed in enumerate(seen)]
     )
 
 

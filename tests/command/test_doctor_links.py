@@ -24,9 +24,9 @@ def test_who_holds_all_segments_is_named_with_what_to_do(tmp_path):
     assert not [*check_segments(listed, limit)]
     with listed.open("a") as file:
         file.write(row.format(84, 12345))
-    (found,) = check_segments(listed, limit)
-    assert "85 of 100 segments are in use, 83 of them by nobody" in found.detail
-    assert "sysctl kernel.shmmni=200" in found.mend
+    (finding,) = check_segments(listed, limit)
+    assert "85 of 100 segments are in use, 83 of them by nobody" in finding.detail
+    assert "sysctl kernel.shmmni=200" in finding.mend
     assert not [*check_segments(tmp_path / "none", limit)]
 
 
@@ -48,8 +48,8 @@ def test_an_element_that_is_left_out_for_a_user_here_is_named_with_the_reason():
         for node in (here, "other")
         for user in ("al", None)
     ]
-    (found,) = check_exclusions([SimpleNamespace(id="u/b1", excluded=said)])
-    assert found.detail == f"u/b1 is excluded on {here} for al: {why}."
+    (finding,) = check_exclusions([SimpleNamespace(id="u/b1", excluded=said)])
+    assert finding.detail == f"u/b1 is excluded on {here} for al: {why}."
 
 
 def test_a_machine_that_is_known_by_two_names_is_named():
@@ -60,9 +60,9 @@ def test_a_machine_that_is_known_by_two_names_is_named():
             for name in names
         )
     )
-    (found,) = check_node_names(SimpleNamespace(nodes=lambda: heard))
-    assert "knows n1 and n1.hpc.example.org: if that is one machine" in found.detail
-    assert "ses-agent --node" in found.mend
+    (finding,) = check_node_names(SimpleNamespace(nodes=lambda: heard))
+    assert "knows n1 and n1.hpc.example.org: if that is one machine" in finding.detail
+    assert "ses-agent --node" in finding.mend
 
 
 @pytest.mark.root

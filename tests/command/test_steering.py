@@ -119,9 +119,9 @@ def steered(ses: Any, service: SelectionServiceDouble, tmp_path: Path) -> Iterat
         undo.callback(unmount, tmp_path / "storage")
         undo.callback(unmount, mount)
         tool("mergerfs", "-o", "category.create=rand,minfreespace=1M,cache.files=off", listed, str(mount))
-        one = Steered(mount, branches, service, ses.env)
-        one.offer(90, 90, 90, 90)
-        yield one
+        union = Steered(mount, branches, service, ses.env)
+        union.offer(90, 90, 90, 90)
+        yield union
 
 
 @given(
@@ -142,10 +142,10 @@ def test_the_union_keeps_what_the_administrator_set(
     while_held = hold_back(text, paths)
     assert hold_back(while_held, ()) == text
     seen = parse_branches(while_held)
-    assert [(one.path, one.mode, one.min_free) for one in seen] == [
-        (one.path, one.mode, one.min_free) for one in parse_branches(text)
+    assert [(branch.path, branch.mode, branch.min_free) for branch in seen] == [
+        (branch.path, branch.mode, branch.min_free) for branch in parse_branches(text)
     ]
-    assert {one.path for one in seen if one.held} == {
+    assert {branch.path for branch in seen if branch.held} == {
         path for path, mode, _ in branches if mode == "RW" and path in paths
     }
 

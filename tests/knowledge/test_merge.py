@@ -135,15 +135,15 @@ def test_a_server_nothing_is_on_is_not_added() -> None:
 def union(*disks: str) -> Description:
     """What ses discover writes of disks as ``PATH FILE-SYSTEM``, in the order of the union."""
     paths, file_systems = zip(*(disk.split() for disk in disks), strict=True)
-    found = zip(names_of(paths), paths, file_systems, strict=True)
-    branches = tuple(Branch(name, path, "RW", 8 << 30, f"ext4 {disk}") for name, path, disk in found)
+    named = zip(names_of(paths), paths, file_systems, strict=True)
+    branches = tuple(Branch(name, path, "RW", 8 << 30, f"ext4 {disk}") for name, path, disk in named)
     return describe(parse_turtle(union_turtle(Union("u", "/u", "n1", branches)))[0])
 
 
 def elements_of(site: Description) -> dict[str, URIRef]:
     """The elements that take files, by their path and file system."""
     return {
-        " ".join(str(*facts[one]).rsplit(" ")[-1] for one in (QSM.target, QSM.fileSystem)): subject
+        " ".join(str(*facts[term]).rsplit(" ")[-1] for term in (QSM.target, QSM.fileSystem)): subject
         for subject, facts in site.items()
         if QSM.target in facts and QSM.Inactive not in facts[QSM.state]
     }
@@ -166,15 +166,15 @@ FIRST, SECOND, THIRD = "/mnt/disk1/data a", "/mnt/disk2/data b", "/mnt/disk3/dat
 )
 def test_an_element_keeps_its_name_whatever_becomes_of_the_others(disks: list[str], names: list[str]) -> None:
     site, before = dict[URIRef, Facts](), dict[URIRef, Facts]()
-    for found in (union(FIRST), union(FIRST, SECOND), None, union(*disks), union(*reversed(disks))):
-        if found is None:  # somebody measures
+    for seen in (union(FIRST), union(FIRST, SECOND), None, union(*disks), union(*reversed(disks))):
+        if seen is None:  # somebody measures
             for disk, subject in elements_of(site).items():
                 site = {**site, subject: {**site[subject], QSM.tier: frozenset({Literal(disk)})}}
             continue
-        found = aligned(found, {**before, **site})
-        site, before = merge(before, site, found, single=SINGLE | {QSM.fileSystem}).description, found
+        seen = aligned(seen, {**before, **site})
+        site, before = merge(before, site, seen, single=SINGLE | {QSM.fileSystem}).description, seen
     elements = elements_of(site)
-    assert {disk: str(*site[one][QSM.name]) for disk, one in elements.items()} == dict(
+    assert {disk: str(*site[element][QSM.name]) for disk, element in elements.items()} == dict(
         zip(disks, names, strict=True)
     )
     for disk, subject in elements.items():

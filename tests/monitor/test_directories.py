@@ -45,7 +45,7 @@ def test_each_has_its_space_and_one_without_inodes_takes_nothing(tmp_path: Path)
     assert "lies on no block device" in full.note
     with pytest.raises(ElementMissingError, match="No such file"):
         seen(body, gone)
-    assert list(COLLECTOR.found(COLLECTOR.parse(body))) == [str(tmp_path), str(below), str(disk)]
+    assert list(COLLECTOR.names(COLLECTOR.parse(body))) == [str(tmp_path), str(below), str(disk)]
 
 
 def test_a_partition_has_the_load_of_its_whole_disk(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_mount_that_hangs_is_unknown_by_itself_and_within_its_time(tmp_path: P
             seen(asked.read().body, fine)
             assert time.monotonic() - began < 1, "what hung is waited for once"
         for _ in range(500):  # the thread that hung ends when its mount answers
-            if list(COLLECTOR.found(COLLECTOR.parse(asked.read().body))) == [
+            if list(COLLECTOR.names(COLLECTOR.parse(asked.read().body))) == [
                 str(fine),
                 str(tmp_path / "hung"),
             ]:

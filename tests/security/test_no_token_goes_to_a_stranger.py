@@ -316,6 +316,36 @@ def test_a_certificate_of_another_authority_or_name_or_that_ended_is_refused_wit
                 shutil.copy(tmp_path / f"kept{kind}", site.folder / "tls" / f"here{kind}")
 
 
+def test_an_agent_follows_the_authority_it_believes_and_its_own_certificate(
+    agents: Any, site: Site, tmp_path: Path
+) -> None:
+    """As a site renews them, file by file, while the agent runs."""
+    for name in ("tls", "other"):
+        run("tls", "init", str(site.folder / name), "n17")
+    here, asked = site.folder / "tls", {"ca": "ca.pem", "certificate": "n17.pem", "key": "n17-key.pem"}
+    service = Running(
+        tmp_path, f"--site={SITE}", f"--tokens={site.folder / 'tokens.toml'}", f"--tls-ca={site.ca}",
+        f"--tls-cert={here / 'here.pem'}", f"--tls-key={here / 'here-key.pem'}", ca=site.ca,
+    )  # fmt: skip
+    for kind, name in asked.items():
+        shutil.copy(site.folder / "other" / name, tmp_path / kind)
+    try:
+        wait_until(lambda: "listening" in service.log.read_text())
+        agent = agents(
+            "--service", service.url, "--token-file", str(token_file(tmp_path, site.token)),
+            "--service-ca", str(tmp_path / "ca"), "--tls-cert", str(tmp_path / "certificate"),
+            "--tls-key", str(tmp_path / "key"),
+        )  # fmt: skip
+        agent.wait_for("its certificate is of an authority that --service-ca does not hold")
+        for kind in ("ca", "certificate"):
+            shutil.copy(here / asked[kind], tmp_path / kind)
+        agent.wait_for("cannot be used as they are")
+        shutil.copy(here / asked["key"], tmp_path / "key")
+        agent.wait_for("service found")
+    finally:
+        service.end()
+
+
 def test_at_the_socket_of_this_machine_nothing_needs_to_be_configured(
     agents: Any, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 from files_opened import announcement, new_ids
-from ses_service.security.tokens import Role, TokenFile, TokenFileError, add_token
+from ses_service.security.tokens import (
+    Role,
+    TokenFile,
+    TokenFileError,
+    add_token,
+    revoke_token,
+    tokens_of,
+)
 
 Service = Any
 SET = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
@@ -131,14 +138,14 @@ def test_a_list_of_requirements_has_only_what_can_apply_to_a_person(keys: Keys) 
         assert keys.call("admin", "PUT", f"/v1/requirements/{path}", SET) == 200
     headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
     listed = keys.service.get("/v1/requirements", headers=headers).get_json()["sets"]
-    assert [one["name"] for one in listed] == ["alice", "materials", "default"]
+    assert [stated["name"] for stated in listed] == ["alice", "materials", "default"]
 
 
 def test_a_person_sees_only_their_own_placements(keys: Keys) -> None:
     mine, other = keys.open("alice"), keys.open("bob")
     headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
     listed = keys.service.get("/v1/placements", headers=headers).get_json()["placements"]
-    assert [one["placement_id"] for one in listed] == [mine]
+    assert [placement["placement_id"] for placement in listed] == [mine]
     assert keys.call("user", "GET", f"/v1/placements/{other}") == 403
 
 
@@ -266,6 +273,30 @@ def test_a_token_that_does_not_fit_on_the_disk_locks_nobody_out(tmp_path: Path) 
 
 
 DIGEST = "a" * 64
+BY_HAND = {
+    "with blanks": "[[ token ]]\nname='{}'\nrole='node'\nsha256='{}'\n\n",
+    "in one line": "{{name='{}', role='node', sha256='{}'}}, ",
+}
+
+
+@pytest.mark.parametrize("way", BY_HAND)
+def test_tokens_written_by_hand_are_revoked_alone_or_not_at_all(tmp_path: Path, way: str) -> None:
+    """However the file has them, nobody else is locked out."""
+    path = tmp_path / "tokens.toml"
+    path.touch(0o600)
+    digests = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("n1", "n2", "n3")}
+    text = "".join(BY_HAND[way].format(name, digest) for name, digest in digests.items())
+    path.write_text(text if way == "with blanks" else f"token = [{text}]\n", "utf-8")
+    if way == "with blanks":
+        revoke_token(path, "n2")
+        assert [token.name for token in tokens_of(path)] == ["n1", "n3"]
+        add_token(path, Role.NODE, "n4")
+    else:
+        with pytest.raises(TokenFileError, match="take it out by hand"):
+            revoke_token(path, "n2")
+        with pytest.raises(TokenFileError, match="table; then one can be added"):
+            add_token(path, Role.NODE, "n4")
+    assert TokenFile(path).find("n1") is not None
 
 
 @pytest.mark.parametrize(

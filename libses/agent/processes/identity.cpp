@@ -18,6 +18,8 @@ constexpr size_t kMaxKnown = 10000;
 constexpr size_t kMaxAsked = 16; // at once: each has a thread, which may be lost
 constexpr size_t kMaxEntry = 1u << 20;
 
+std::string nameless(uid_t uid) { return "uid-" + std::to_string(uid); }
+
 // Empty: the name service fails just now.
 std::string look_up(uid_t uid) {
   std::vector<char> buffer(4096);
@@ -32,8 +34,7 @@ std::string look_up(uid_t uid) {
     if (error == 0 && found != nullptr && *found->pw_name != '\0') {
       return printable(found->pw_name);
     }
-    return error == EIO || error == EAGAIN || error == ETIMEDOUT ? ""
-                                                                 : "uid-" + std::to_string(uid);
+    return error == EIO || error == EAGAIN || error == ETIMEDOUT ? "" : nameless(uid);
   }
 }
 
@@ -75,13 +76,18 @@ std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::millisecon
 }
 
 void UserNames::ask(Cache &cache, uid_t uid) {
-  const std::string name = look_up(uid);
+  std::string name = look_up(uid);
   const auto now = std::chrono::steady_clock::now();
   const std::lock_guard lock(cache.mutex);
   cache.asked.erase(uid);
   cache.answered.notify_all();
   if (name.empty()) {
     return;
+  }
+  // A name service that restarts knows nobody meanwhile.
+  if (const auto known = cache.known.find(uid);
+      known != cache.known.end() && name == nameless(uid)) {
+    name = known->second.name;
   }
   if (cache.known.size() >= kMaxKnown) {
     std::erase_if(cache.known, [now](const auto &entry) { return entry.second.until <= now; });

@@ -10,8 +10,12 @@ import click
 
 @click.command(epilog="\b\nExample:\n  ses-service undescribed site.ttl found.ttl")
 @click.argument("site", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("found", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-def undescribed(site: Path, found: Path) -> None:
+@click.argument(
+    "discovery",
+    metavar="FOUND",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
+def undescribed(site: Path, discovery: Path) -> None:
     """Print what SITE does not say of a discovery.
 
     As Turtle, to be added to SITE.  FOUND is what ses discover --turtle wrote (-: standard input).  Elements
@@ -25,8 +29,8 @@ def undescribed(site: Path, found: Path) -> None:
 
     try:
         present = Incoming.read(site.read_text("utf-8"), str(site)).site
-        with click.open_file(str(found), encoding="utf-8") as file:
-            seen = Incoming.read(file.read(), str(found))
+        with click.open_file(str(discovery), encoding="utf-8") as file:
+            seen = Incoming.read(file.read(), str(discovery))
         seen = replace(seen, site=apart(seen.site, present))
     except (InvalidDescriptionError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from None

@@ -209,11 +209,17 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
     fields = (("name", name), ("role", role.value), ("user", user), ("node", node))
     lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
     lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
+    table = "[[token]]\n" + "\n".join(lines) + "\n\n"
     try:
-        _append(path, "[[token]]\n" + "\n".join(lines) + "\n\n")
+        tomllib.loads(f"{read_text(path)}\n{table}" if path.exists() else table)
+    except tomllib.TOMLDecodeError:
+        raise TokenFileError(
+            f"{path}: write each token as a [[token]] table; then one can be added"
+        ) from None
+    try:
+        _append(path, table)
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}") from None
-    _read(path)
     return token
 
 
@@ -238,21 +244,29 @@ def _append(path: Path, table: str) -> None:
 def revoke_token(path: Path, name: str) -> None:
     """Take the token of that name out of the file, which stays as it is otherwise.
 
-    Raises TokenFileError when there is none.
+    Raises TokenFileError when there is none, or it cannot be taken out without another one.
     """
-    _read(path)
-    parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", read_text(path))
-    kept = [
-        part for part in parts if all(table["name"] != name for table in tomllib.loads(part).get("token", []))
-    ]
-    if len(kept) == len(parts):
+    known, text = tokens_of(path), read_text(path)
+    if all(token.name != name for token in known):
         raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")
+    parts = re.split(r"(?m)^(?=\s*\[\[\s*token\s*\]\])", text)
+    try:
+        kept = "".join(part for part in parts if name not in _names_in(part))
+        is_alone = _names_in(kept) == [token.name for token in known if token.name != name]
+    except tomllib.TOMLDecodeError:
+        is_alone = False
+    if not is_alone:
+        raise TokenFileError(f"{path}: {name!r} is not a [[token]] table of its own; take it out by hand")
     try:
         status = path.stat()
         owner = status.st_uid, status.st_gid
-        write_whole(path, "".join(kept).encode(), stat.S_IMODE(status.st_mode), owner)
+        write_whole(path, kept.encode(), stat.S_IMODE(status.st_mode), owner)
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}") from None
+
+
+def _names_in(text: str) -> list[str]:
+    return [str(table["name"]) for table in tomllib.loads(text).get("token", [])]
 
 
 def _toml_text(value: str) -> str:

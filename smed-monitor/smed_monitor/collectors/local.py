@@ -144,7 +144,7 @@ class LocalCollector(Collector[LocalSample]):
             raise ContentError("is not what this collector wrote: no table of paths")
         return decoded
 
-    def found(self, sample: LocalSample) -> Iterable[str]:
+    def names(self, sample: LocalSample) -> Iterable[str]:
         """The paths that answered."""
         return [path for path, facts in sample.items() if "error" not in facts]
 

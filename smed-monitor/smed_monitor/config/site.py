@@ -74,7 +74,7 @@ def described(
             faults.append(f"{name}: {error}")
     if faults:
         raise SettingsError("\n".join(f"{path}: {fault}" for fault in faults))
-    return tuple(sorted(elements, key=lambda one: one.id))
+    return tuple(sorted(elements, key=lambda settings: settings.id))
 
 
 class _Site:

@@ -177,12 +177,12 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
             return record(place)[1].monotonic_ns > now or not stat.exists()
 
         wait_until(is_newer, f"{name} is sampled")
-        (named, found), after = record(place), counters(stat)
+        (named, recorded), after = record(place), counters(stat)
         if not before or not after:
             continue
         assert named == name
-        counted = [found.read_bytes, found.written_bytes, found.operations]
-        assert all(least <= one <= most for least, one, most in zip(before, counted, after, strict=True))
+        counted = [recorded.read_bytes, recorded.written_bytes, recorded.operations]
+        assert all(least <= count <= most for least, count, most in zip(before, counted, after, strict=True))
         compared += 1
     assert compared
 
@@ -231,7 +231,7 @@ def sleeps(process: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "--table FILE is missing"),
         (["--table", "t"], "a DEVICE is missing"),
@@ -248,9 +248,9 @@ def sleeps(process: int) -> int:
         (["--nonsense"], "--help"),
     ],
 )
-def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     done = ran([built / "smed-sampler", *arguments], code=2, cwd=tmp_path)
-    assert told in done.stderr
+    assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 

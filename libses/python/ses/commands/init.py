@@ -138,8 +138,8 @@ def _ask(
 
     mounts: list[Path] = []
     question = "Where is the storage mounted (a mergerfs union, or Lustre; Enter: nowhere)"
-    while one := click.prompt(question, default="", show_default=False, value_proc=path):
-        mounts.append(one)
+    while mount := click.prompt(question, default="", show_default=False, value_proc=path):
+        mounts.append(mount)
         question = "Another mount point (Enter: no more)"
     question = "Plain directories in which places are chosen, separated by spaces (Enter: none)"
     directories = click.prompt(question, default="", show_default=False).split()

@@ -202,15 +202,15 @@ def named(client: ServiceClient, name: str) -> Place:
     if len(name) == 16 and not name.strip("0123456789abcdef"):
         return client.place(name)
     path = Path(name).absolute()
-    found = (
+    places = (
         client.places(path=str(path)) or client.places(path=str(path.resolve())) if name else client.places()
     )
-    if not found:
+    if not places:
         raise NotFoundError(f"The service knows no open place {name}. List them by ses places.")
-    if len(found) > 1:
-        ids = ", ".join(entry.place_id for entry in found[:10])
+    if len(places) > 1:
+        ids = ", ".join(entry.place_id for entry in places[:10])
         raise UsageError(f"{name or 'What you have'} was given several times: {ids}. Name one by its id.")
-    return found[0]
+    return places[0]
 
 
 def _made(path: str, name: str | None) -> tuple[str | None, bool]:

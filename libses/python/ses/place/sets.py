@@ -88,12 +88,12 @@ def with_directories(chosen: DirectorySet) -> DirectorySet:
 
 def settings() -> dict[str, DirectorySet]:
     """Return the sets that the files describe; the user's own come before those of the machine."""
-    found: dict[str, DirectorySet] = {}
+    sets: dict[str, DirectorySet] = {}
     for folder in (_OF_MACHINE, own_directory()):
         file = folder / _FILE
         if os.path.exists(file):  # noqa: PTH110  # a home may be closed to root
-            found |= {name: _read(file, name, about) for name, about in read_toml(file).items()}
-    return found
+            sets |= {name: _read(file, name, about) for name, about in read_toml(file).items()}
+    return sets
 
 
 def _read(file: Path, name: str, about: Any) -> DirectorySet:

@@ -62,16 +62,17 @@ def set_of(directories: Sequence[str], exporters: Sequence[str]) -> Storage:
 
     Raises NotFoundError for one that cannot be looked at.
     """
-    found = look_at_set(DIRECTORIES, directories)
-    targets = _targets("node_exporter", exporters, found.name)
-    paths = tuple(directory.directory for directory in found.directories)
+    directory_set = look_at_set(DIRECTORIES, directories)
+    targets = _targets("node_exporter", exporters, directory_set.name)
+    paths = tuple(directory.directory for directory in directory_set.directories)
     check_mounted(paths)
     return Storage(
-        found.name,
+        directory_set.name,
         "",
         len(paths),
-        set_turtle(found, bool(targets)) + _observed(f"{_SITE}/{found.name}/set", found.name, targets),
-        targets or (Target(found.name, "directories", paths=paths),),
+        set_turtle(directory_set, bool(targets))
+        + _observed(f"{_SITE}/{directory_set.name}/set", directory_set.name, targets),
+        targets or (Target(directory_set.name, "directories", paths=paths),),
         () if targets else tuple(hidden(paths)),
     )
 

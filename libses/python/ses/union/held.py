@@ -28,14 +28,14 @@ _ATTRIBUTE = "user.mergerfs.branches"
 
 def spaces(union: Union) -> dict[str, Space]:
     """Return what is free on each branch; those that cannot be looked at are left out."""
-    found = {}
+    free = {}
     for branch in union.branches:
         with suppress(OSError):
             status = os.statvfs(branch.path)
             writable = not status.f_flag & os.ST_RDONLY and (status.f_favail > 0 or not status.f_files)
             unit = status.f_frsize
-            found[branch.path] = Space(status.f_blocks * unit, status.f_bavail * unit, writable)
-    return found
+            free[branch.path] = Space(status.f_blocks * unit, status.f_bavail * unit, writable)
+    return free
 
 
 def held(union: Union) -> frozenset[str]:
@@ -100,10 +100,10 @@ def held_here(mounts: Sequence[str]) -> dict[str, str]:
 
     Those of a union that hangs are not known.
     """
-    found: dict[str, str] = {}
-    for said in ask_elsewhere(mounts, lambda: _reasons_at).values():
-        found |= said
-    return found
+    held_back: dict[str, str] = {}
+    for of_union in ask_elsewhere(mounts, lambda: _reasons_at).values():
+        held_back |= of_union
+    return held_back
 
 
 def _reasons_at(mount: str) -> dict[str, str]:
