@@ -60,6 +60,12 @@ def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service)
     assert service.asked["path"] == "/data/\ufffd"
 
 
+def test_names_that_are_no_utf8_go_into_paths_and_headers(ses, service):
+    for typed in (("requirements", "get", "user", NOT_UTF8), ("token", "list", "--user", NOT_UTF8)):
+        result = ses(*typed)
+        assert isinstance(result.exception, SystemExit | None), typed
+
+
 def test_a_fault_is_reported_with_the_name_of_what_is_wrong_even_where_that_is_path():
     refused = RefusedError("The request is wrong.", 422, (("query.path", "too short"),), "invalid-request")
     assert refused.full_message == "path: too short."
