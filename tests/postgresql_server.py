@@ -52,14 +52,14 @@ class PostgresServer:
         stopped: list[int] = []
         try:
             while new := [process for process in self._processes() if process not in stopped]:
-                for one in new:
-                    os.kill(one, signal.SIGSTOP)
+                for process in new:
+                    os.kill(process, signal.SIGSTOP)
                 stopped += new
             yield
         finally:
-            for one in stopped:
+            for process in stopped:
                 with suppress(ProcessLookupError):
-                    os.kill(one, signal.SIGCONT)
+                    os.kill(process, signal.SIGCONT)
 
     def _processes(self) -> list[int]:
         first = int((self._base / "data" / "postmaster.pid").read_text().split()[0])

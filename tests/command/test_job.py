@@ -84,8 +84,8 @@ def scontrol(tmp_path: Path) -> Path:
         f'printf "%-20s%-${{field#*:}}s\\n" 7 "$(cat {tmp_path}/${{field%:*}})"\n'
     )
     program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n')
-    for one in (squeue, program):
-        one.chmod(0o755)
+    for path in (squeue, program):
+        path.chmod(0o755)
     return tmp_path / "told"
 
 

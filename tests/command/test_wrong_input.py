@@ -150,8 +150,8 @@ def test_an_interrupted_command_exits_130_and_says_nothing(ses, tmp_path):
         with connection:
             assert connection.recv(1)
             command.send_signal(signal.SIGINT)
-            output, told = command.communicate(timeout=300)
-    assert (command.returncode, output, told.strip()) == (130, "", "")
+            output, errors = command.communicate(timeout=300)
+    assert (command.returncode, output, errors.strip()) == (130, "", "")
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
@@ -164,4 +164,4 @@ def test_what_is_piped_is_utf8_in_any_locale(service, ses, more, locale):
         capture_output=True, check=True,
     )  # fmt: skip
     said = done.stdout.decode("utf-8")
-    assert "union/größe" in ([one["id"] for one in json.loads(said)["elements"]] if more else said)
+    assert "union/größe" in ([row["id"] for row in json.loads(said)["elements"]] if more else said)

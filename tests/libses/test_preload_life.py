@@ -1,5 +1,7 @@
 """Creates at odd times of a process's life, and beside what else gets between a program and its calls."""
 
+import errno
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +12,21 @@ from mergerfs_union import NOBODY, Union
 from ran import ran
 
 VARIANTS = ["", "-fortified"]
+
+SPAWN = """
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+__asm__(".symver %(call)s, %(call)s@GLIBC_%(version)s");
+int main(int count, char **arguments) {
+  extern char **environ;
+  pid_t child = 0;
+  int error = %(call)s(&child, arguments[1], NULL, NULL, arguments + 1, environ);
+  if (count == 2 && error == 0)
+    waitpid(child, NULL, 0);
+  printf("%%d\\n", error);
+}
+"""
 
 
 def names(union: Union) -> set[str]:
@@ -38,6 +55,26 @@ def test_spawned_program_is_served_and_so_is_the_file_of_its_actions(union: Unio
     union.run(probes / "life", "spawn", union.path)
     assert names(union) == {"action-0", "life-0", "parent-0"}
     assert placed(union) == 3
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="there glibc 2.15 changed posix_spawn()")
+@pytest.mark.parametrize("call", ["posix_spawn", "posix_spawnp"])
+def test_program_linked_before_2012_spawns_scripts_without_an_interpreter(
+    union: Union, tmp_path: Path, call: str
+) -> None:
+    """What is no program goes to the shell, as it did then; in later ones it is an error."""
+    script = tmp_path / "script"
+    script.write_text("echo it runs\n")
+    script.chmod(0o755)
+    printed = {}
+    for version in ("2.2.5", "2.15"):
+        program = tmp_path / version
+        program.with_suffix(".c").write_text(SPAWN % {"call": call, "version": version})
+        ran(["gcc", program.with_suffix(".c"), "-o", program])
+        outputs = [union.run(program, script, library=library).stdout for library in (False, True)]
+        assert outputs[0] == outputs[1]
+        printed[version] = outputs[0]
+    assert printed == {"2.2.5": "it runs\n0\n", "2.15": f"{errno.ENOEXEC}\n"}
 
 
 def test_clones_create_and_one_on_foreign_memory_asks_nobody(union: Union, probes: Path) -> None:

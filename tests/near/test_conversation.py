@@ -185,7 +185,7 @@ def test_a_signal_ends_the_program_there(anywhere):
     conversation, thread, said = waiting_run(anywhere([*SH, "echo ready; exec sleep 600"]), b"ready")
     conversation.signal(signal.SIGTERM)
     thread.join(60)
-    assert [(one.status, one.exit_status) for one in said] == [(-signal.SIGTERM, 143)]
+    assert [(outcome.status, outcome.exit_status) for outcome in said] == [(-signal.SIGTERM, 143)]
 
 
 def test_a_program_can_catch_its_signal(there):
@@ -193,7 +193,7 @@ def test_a_program_can_catch_its_signal(there):
     conversation, thread, said = waiting_run(there(argv), b"ready")
     conversation.signal(signal.SIGTERM)
     thread.join(60)
-    assert [one.status for one in said] == [9]
+    assert [outcome.status for outcome in said] == [9]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_runner_that_is_told_to_end_ends_its_program(there, tmp_path):
     program, runner = map(int, (tmp_path / "pids").read_text().split())
     os.kill(runner, signal.SIGTERM)
     thread.join(60)
-    assert [type(one) for one in said] == [LostError]
+    assert [type(outcome) for outcome in said] == [LostError]
     wait_until(lambda: not Path(f"/proc/{program}").exists())
 
 
@@ -258,9 +258,9 @@ def test_pieces_together_are_the_file_and_no_line_is_cut(text, pieces):
     edges = [size * number // pieces for number in range(pieces + 1)]
     together = b""
     for start, end in pairwise(edges):
-        one = b"".join(piece_of({"path": str(text), "start": start, "end": end}))
-        assert not together or not one or together.endswith(b"\n")
-        together += one
+        piece = b"".join(piece_of({"path": str(text), "start": start, "end": end}))
+        assert not together or not piece or together.endswith(b"\n")
+        together += piece
     assert together == text.read_bytes()
 
 

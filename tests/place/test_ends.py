@@ -118,6 +118,32 @@ def test_a_program_that_is_killed_in_its_block_keeps_nothing(ses: Ses, tmp_path:
     assert rows(ses.ledger) == 1
 
 
+@pytest.mark.root
+def test_a_child_in_a_pid_namespace_of_its_own_keeps_its_claim(ses: Ses, tmp_path: Path) -> None:
+    """As of a program that starts containers, and has asked for a place itself before."""
+    program = (
+        "import ctypes, os, sys, ses.api\n"
+        "with ses.api.place([sys.argv[1]]): pass\n"
+        "libc = ctypes.CDLL(None)\n"
+        "assert libc.unshare(0x20020000) == 0\n"  # PID and mounts
+        "if os.fork() != 0: sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+        "assert libc.mount(None, b'/', None, 0x44000, None) == 0\n"  # private
+        "assert libc.mount(b'proc', b'/proc', b'proc', 0, None) == 0\n"
+        "with ses.api.place([sys.argv[1]]): print(flush=True), sys.stdin.read()\n"
+    )
+    environment = {**os.environ, "XDG_STATE_HOME": str(ses.state)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    assert process.stdout.readline() == b"\n"
+    assert [claim["pid"] for claim in ses.claims()] == [1]
+    process.communicate()
+    assert process.returncode == 0
+    assert ses.claims() == []
+
+
 def rows(file: Path) -> int:
     ledger = sqlite3.connect(file)
     try:

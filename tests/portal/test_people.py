@@ -17,8 +17,8 @@ def link_in(answer) -> str:
 
 
 def emptied(parts: Portal) -> None:
-    for one in parts.accounts.everybody():
-        parts.accounts.remove(one.name)
+    for account in parts.accounts.everybody():
+        parts.accounts.remove(account.name)
 
 
 def test_the_first_link_makes_one_administrator(parts, visitor, clock) -> None:
@@ -62,7 +62,7 @@ def test_who_is_added_chooses_a_password_by_a_link(root, visitor, parts) -> None
     assert visitor.get("/account").status_code == 200
     assert visitor.get(path).status_code == 404
     assert parts.accounts.named("carol").has_password
-    assert {one.name for one in parts.accounts.everybody()} == {"alice", "bob", "root", "carol"}
+    assert {account.name for account in parts.accounts.everybody()} == {"alice", "bob", "root", "carol"}
 
 
 def test_a_manager_sees_the_people_of_their_vo_and_changes_nobody(root, signed_in, parts, alice) -> None:

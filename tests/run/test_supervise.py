@@ -112,6 +112,19 @@ def test_application_is_named_as_for_the_library(union: Union, ses_run: Path) ->
     assert [ask.application for ask in union.agent.asks] == ["busybox", "weather"]
 
 
+@pytest.mark.parametrize("title", ["worker", "perl: worker process", "load [a/b]: " + "idle " * 20, ""])
+@pytest.mark.parametrize("argument", ["", "x" * 30])
+def test_program_that_calls_itself_otherwise_keeps_its_name(
+    union: Union, ses_run: Path, title: str, argument: str
+) -> None:
+    """As servers do (nginx, PostgreSQL): ps(1) shows what they wrote over their arguments."""
+    script = f"BEGIN {{ $0 = '{title}'; open(F, '>', 'made') or die; unlink 'made'; }}"
+    command = ["/usr/bin/perl", "-e", script, *([argument] if argument else [])]
+    union.run(*command)
+    supervise(ses_run, union, *command)
+    assert [ask.application for ask in union.agent.asks] == ["perl", "perl"]
+
+
 def tree(directory: Path) -> list[tuple[str, int, int, int]]:
     """Every name with its mode and owners; mergerfs forgets the set-group-ID bit of directories it copies
     to another branch, for whoever creates a file there."""
@@ -222,7 +235,7 @@ DIES_AT_START = """#!{python} -I
 import os, socket
 control = socket.socket(fileno=3)
 try:
-    os.close(os.open({told!r}, os.O_CREAT | os.O_EXCL))
+    os.close(os.open({dead!r}, os.O_CREAT | os.O_EXCL))
 except FileExistsError:
     os.execl({real!r}, "ses-supervisor", "start")
 if {moment!r} == "before":
@@ -244,12 +257,12 @@ def test_program_runs_although_the_supervisor_is_killed_at_its_start(
     real = ses_run.with_name("ses-supervisor")
     script = place / "ses-supervisor"
     text = DIES_AT_START.format(
-        python=sys.executable, told=str(tmp_path / "told"), moment=moment, real=str(real)
+        python=sys.executable, dead=str(tmp_path / "dead"), moment=moment, real=str(real)
     )
     script.write_text(text)
     script.chmod(0o755)
     done = supervise(place / "ses-run", union, "/bin/busybox", "touch", union.path / "file")
-    assert (tmp_path / "told").exists(), "nobody was killed"
+    assert (tmp_path / "dead").exists(), "nobody was killed"
     assert done.returncode == 0
     assert (union.path / "file").exists()
     if moment == "under":

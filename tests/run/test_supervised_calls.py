@@ -1,6 +1,7 @@
 """Creates that pass the C library by: the supervisor sees them all the same, or says which it cannot."""
 
 import errno
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -65,6 +66,55 @@ for flag, mode in ((1 << 30, 0o644), (1 << 25, 0o644), (0, 0o100644), (0, 1 << 4
     wait_for_end(union)
     assert printed[1] == printed[0]
     assert printed[0].count("-1 22 False") == 4
+    assert union.agent.reports
+
+
+def test_program_that_was_just_made_can_be_run(union: Union, ses_run: Path, programs: Programs) -> None:
+    """Nobody but its maker has it open for writing, however late the supervisor gets a processor again."""
+    at_idle = ["taskset", "-c", str(min(os.sched_getaffinity(0))), "chrt", "--idle", "0"]
+    as_usual = ["chrt", "--other", "0", programs.build("static", "executed.c")]
+    done = union.run(*at_idle, ses_run, "--supervise", *as_usual, library=False)
+    wait_for_end(union)
+    assert done.stdout == "0 0\n", errno.errorcode[errno.ETXTBSY]
+    assert len(union.agent.reports) == 50
+
+
+def test_filters_are_taken_but_those_that_hand_calls_to_a_tracer(union: Union, ses_run: Path) -> None:
+    """And so is a tracer's option to be handed them."""
+    script = f"""{BEFORE[:-8]}
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+child = os.fork()
+if child == 0: signal.pause()
+seccomp = 317 if os.uname().machine == 'x86_64' else 277
+for action in (0x7ff00000, 0x7fff0000):
+    lines = ctypes.create_string_buffer(struct.pack('=HBBIHBBI', 6, 0, 0, 0x7fff0000, 6, 0, 0, action))
+    program = struct.pack('@HP', 2, ctypes.addressof(lines))
+    print([call() and ctypes.get_errno() for call in (
+        lambda: libc.prctl(22, 2, program), lambda: libc.syscall(seccomp, 1, 0, program))])
+for request, options in ((0x4206, 0x80), (0x4206, 1), (0x4200, 0x80), (0x4200, 1)):
+    print(libc.ptrace(request, child, None, options) and ctypes.get_errno())
+    if options == 1 and request == 0x4206: libc.ptrace(0x4207, child, None, None), os.waitpid(child, 0)
+os.kill(child, 9)
+"""
+    script = script.replace("import ctypes", "import signal, ctypes", 1)
+    printed = [
+        union.run(*start, sys.executable, "-I", "-c", script, library=False).stdout.splitlines()
+        for start in ([], [ses_run, "--supervise"])
+    ]
+    wait_for_end(union)
+    assert printed[0] == ["[0, 0]", "[0, 0]", "0", "1", "0", "0"]
+    assert printed[1] == ["[22, 22]", "[0, 0]", "22", "0", "22", "0"]
+
+
+def test_tracer_misses_no_create(union: Union, ses_run: Path) -> None:
+    """One that has calls handed to it by a filter would not get those that the supervisor gets; it traces
+    without, where it is refused one."""
+    command = ["strace", "--follow-forks", "--seccomp-bpf", "--trace=openat,mknodat,prctl"]
+    program = ["/bin/busybox", "sh", "-c", "> made"]
+    done = union.run(ses_run, "--supervise", *command, *program, library=False)
+    wait_for_end(union)
+    assert 'openat(AT_FDCWD, "made", O_WRONLY|O_CREAT' in done.stderr
     assert union.agent.reports
 
 

@@ -138,14 +138,14 @@ def test_a_list_of_requirements_has_only_what_can_apply_to_a_person(keys: Keys) 
         assert keys.call("admin", "PUT", f"/v1/requirements/{path}", SET) == 200
     headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
     listed = keys.service.get("/v1/requirements", headers=headers).get_json()["sets"]
-    assert [one["name"] for one in listed] == ["alice", "materials", "default"]
+    assert [stated["name"] for stated in listed] == ["alice", "materials", "default"]
 
 
 def test_a_person_sees_only_their_own_placements(keys: Keys) -> None:
     mine, other = keys.open("alice"), keys.open("bob")
     headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
     listed = keys.service.get("/v1/placements", headers=headers).get_json()["placements"]
-    assert [one["placement_id"] for one in listed] == [mine]
+    assert [placement["placement_id"] for placement in listed] == [mine]
     assert keys.call("user", "GET", f"/v1/placements/{other}") == 403
 
 

@@ -71,7 +71,7 @@ def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster,
     files = wait_until(
         lambda: cluster.client().files({"path": str(directory)}).files, "its file is known", SECONDS
     )
-    assert [one.job for one in files] == [None]
+    assert [file.job for file in files] == [None]
     cluster.output("scancel", job)
 
 
@@ -106,11 +106,11 @@ def test_words_of_a_job_are_not_taken_for_what_operators_wrote(cluster: Cluster,
     theirs = '{"project": "x",\n"paid": true}'
     cluster.output("scontrol", "update", f"JobId={job}", f"AdminComment={theirs}")
     cluster.output("ses", "job", job, "--comment")
-    found = cluster.output("squeue", "--noheader", f"--jobs={job}", "--Format=admin_comment:9999").strip()
-    comment = json.loads(found)
+    text = cluster.output("squeue", "--noheader", f"--jobs={job}", "--Format=admin_comment:9999").strip()
+    comment = json.loads(text)
     assert comment.pop("qstorman").startswith("4 files on ")
     assert comment == json.loads(theirs), "theirs stays what it was"
-    assert "approved" not in found
+    assert "approved" not in text
     (directory / "go").touch()
     cluster.output("scancel", job)
 

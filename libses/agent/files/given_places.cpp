@@ -2,8 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -64,44 +67,48 @@ ProcessBytes moved_by(pid_t pid) {
   return total;
 }
 
-bool add_space(int directory, dev_t device, size_t &entries, uint64_t &space) {
-  const std::unique_ptr<DIR, int (*)(DIR *)> listed(fdopendir(directory), closedir);
-  if (!listed) {
-    close(directory);
-    return false;
+// The directory BELOW another on the same file system, by a way without links.
+std::unique_ptr<DIR, int (*)(DIR *)> list_below(int directory, const std::string &below) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  UniqueFd opened(
+      static_cast<int>(syscall(SYS_openat2, directory, below.c_str(), &how, sizeof how)));
+  std::unique_ptr<DIR, int (*)(DIR *)> listed(opened ? fdopendir(opened.get()) : nullptr, closedir);
+  if (listed) {
+    (void)opened.release(); // to it
   }
-  while (const dirent *entry = readdir(listed.get())) {
-    const std::string_view name = entry->d_name;
-    struct stat status {};
-    if (name == "." || name == ".." ||
-        fstatat(dirfd(listed.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      continue;
-    }
-    if (++entries > kMaxEntries) {
-      return false;
-    }
-    space += static_cast<uint64_t>(status.st_blocks) * 512;
-    if (S_ISDIR(status.st_mode) && status.st_dev == device) {
-      const int below = openat(dirfd(listed.get()), entry->d_name,
-                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-      if (below >= 0 && !add_space(below, device, entries, space)) {
-        return false;
+  return listed;
+}
+
+// None: it has more entries than are looked at, or cannot be read.  Two descriptors, however deep
+// it is.
+std::optional<uint64_t> space_in(const std::string &path) {
+  const UniqueFd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  std::vector<std::string> directories = {"."}; // to be looked into
+  size_t entries = 0;
+  uint64_t space = 0;
+  while (top && !directories.empty()) {
+    const std::string at = std::move(directories.back());
+    directories.pop_back();
+    const auto listed = list_below(top.get(), at);
+    while (const dirent *entry = listed ? readdir(listed.get()) : nullptr) {
+      const std::string_view name = entry->d_name;
+      struct stat status {};
+      if (name == "." || name == ".." ||
+          fstatat(dirfd(listed.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        continue;
+      }
+      if (++entries > kMaxEntries) {
+        return std::nullopt;
+      }
+      space += static_cast<uint64_t>(status.st_blocks) * 512;
+      if (S_ISDIR(status.st_mode)) {
+        directories.push_back(at + "/" + entry->d_name);
       }
     }
   }
-  return true;
-}
-
-// None: it has more entries than are looked at, or cannot be read.
-std::optional<uint64_t> space_in(const std::string &path) {
-  const int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat status {};
-  if (directory < 0 || fstat(directory, &status) != 0) {
-    return std::nullopt;
-  }
-  size_t entries = 0;
-  uint64_t space = 0;
-  return add_space(directory, status.st_dev, entries, space) ? std::optional(space) : std::nullopt;
+  return top ? std::optional(space) : std::nullopt;
 }
 
 // SPACE: the most bytes there were in a directory of its own; none: not known.

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -61,6 +62,27 @@ void notify_making_files(std::vector<sock_filter> &filter, unsigned call, unsign
   filter.push_back(end_with(SECCOMP_RET_ALLOW));
 }
 
+// Notify CALL if argument NUMBER is VALUE; or let the next line judge.
+void notify_where(std::vector<sock_filter> &filter, unsigned call, unsigned number,
+                  unsigned value) {
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
+  filter.push_back(load(argument(number)));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+  filter.push_back(end_with(SECCOMP_RET_USER_NOTIF));
+  filter.push_back(end_with(SECCOMP_RET_ALLOW));
+}
+
+// Refuse to a tracer what filters would hand it; or let the next line judge.
+void refuse_option(std::vector<sock_filter> &filter, unsigned request) {
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 6));
+  filter.push_back(load(argument(0)));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request, 0, 3));
+  filter.push_back(load(argument(3)));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PTRACE_O_TRACESECCOMP, 0, 1));
+  filter.push_back(end_with(SECCOMP_RET_ERRNO | EINVAL));
+  filter.push_back(load(offsetof(seccomp_data, nr)));
+}
+
 std::vector<sock_filter> make_filter(bool refuses_io_uring) {
   std::vector<sock_filter> filter = {
       load(offsetof(seccomp_data, arch)),
@@ -77,6 +99,10 @@ std::vector<sock_filter> make_filter(bool refuses_io_uring) {
   notify_always(filter, SYS_openat2);
   notify_making_files(filter, SYS_mknodat, 2);
   notify_always(filter, SYS_landlock_restrict_self);
+  notify_where(filter, SYS_seccomp, 0, SECCOMP_SET_MODE_FILTER);
+  notify_where(filter, SYS_prctl, 0, PR_SET_SECCOMP);
+  refuse_option(filter, PTRACE_SETOPTIONS);
+  refuse_option(filter, PTRACE_SEIZE);
   if (refuses_io_uring) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1));
     filter.push_back(end_with(SECCOMP_RET_ERRNO | ENOSYS));

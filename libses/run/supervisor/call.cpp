@@ -1,9 +1,13 @@
 #include "call.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+#include <algorithm>
+#include <vector>
 
 extern "C" {
 #include "place/place.h"
@@ -63,6 +67,22 @@ std::optional<CreateCall> read_call(const seccomp_notif &call, const Caller &cal
   default:
     return std::nullopt;
   }
+}
+
+bool is_for_tracer(const seccomp_notif &call, const Caller &caller) {
+  const seccomp_data &data = call.data;
+  sock_fprog program = {};
+  if ((data.nr != SYS_seccomp && data.nr != SYS_prctl) ||
+      !caller.read(data.args[2], &program, sizeof program)) {
+    return false;
+  }
+  std::vector<sock_filter> lines(program.len);
+  return caller.read(reinterpret_cast<uintptr_t>(program.filter), lines.data(),
+                     lines.size() * sizeof lines[0]) &&
+         std::ranges::any_of(lines, [](const sock_filter &line) {
+           return line.code == (BPF_RET | BPF_K) &&
+                  (line.k & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_TRACE;
+         });
 }
 
 bool is_confining(const seccomp_notif &call) { return call.data.nr == SYS_landlock_restrict_self; }

@@ -1,6 +1,7 @@
 #include "caller.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kPage = 4096; // the smallest there is
 constexpr size_t kTextMax = 16384;
 constexpr size_t kMountsMax = size_t{1} << 20;
+constexpr size_t kStatFields = 50;
 
 bool is_same(int directory_a, const char *a, int directory_b, const char *b) {
   struct statx first {};
@@ -33,6 +35,8 @@ std::string target_of(int directory, const char *link) {
   const ssize_t got = readlinkat(directory, link, path, sizeof path);
   return {path, got > 0 && static_cast<size_t>(got) < sizeof path ? static_cast<size_t>(got) : 0};
 }
+
+std::string base_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
 std::string read_all(int fd) {
   std::string text(kTextMax, '\0');
@@ -77,7 +81,7 @@ std::string Caller::text(const char *name) const {
 
 bool Caller::read_status(Status &into) const {
   std::istringstream lines(text("status"));
-  unsigned found = 0;
+  unsigned fields = 0;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string key;
@@ -106,9 +110,9 @@ bool Caller::read_status(Status &into) const {
     if (words.fail()) {
       return false;
     }
-    ++found;
+    ++fields;
   }
-  return found == 6;
+  return fields == 6;
 }
 
 Descriptor Caller::open_path(const char *name) const {
@@ -134,15 +138,15 @@ std::string Caller::whole_path(int dirfd, const std::string &path, int directory
                                const char *name) const {
   if (("/" + path + "/").find("/../") != std::string::npos) {
     const std::string link = "/proc/self/fd/" + std::to_string(directory);
-    const std::string found = from_root(target_of(AT_FDCWD, link.c_str()));
-    return found.empty() ? found : found + "/" + name;
+    const std::string base = from_root(target_of(AT_FDCWD, link.c_str()));
+    return base.empty() ? base : base + "/" + name;
   }
   if (path.starts_with('/')) {
     return path;
   }
   const std::string link = dirfd == AT_FDCWD ? "cwd" : "fd/" + std::to_string(dirfd);
-  const std::string found = from_root(target_of(proc_.get(), link.c_str()));
-  return found.empty() ? found : found + "/" + path;
+  const std::string base = from_root(target_of(proc_.get(), link.c_str()));
+  return base.empty() ? base : base + "/" + path;
 }
 
 bool Caller::shares_root() const { return is_same(proc_.get(), "root", AT_FDCWD, "/"); }
@@ -179,16 +183,51 @@ int Caller::find_descriptor(dev_t device, ino_t inode) const {
     Descriptor{opened};
     return -1;
   }
-  int found = -1;
-  while (const dirent *entry = found < 0 ? readdir(directory) : nullptr) {
+  int descriptor = -1;
+  while (const dirent *entry = descriptor < 0 ? readdir(directory) : nullptr) {
     struct stat status {};
     if (entry->d_name[0] != '.' && fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
         status.st_dev == device && status.st_ino == inode) {
-      found = std::atoi(entry->d_name);
+      descriptor = std::atoi(entry->d_name);
     }
   }
   closedir(directory);
-  return found;
+  return descriptor;
+}
+
+// AT_EXECFN; or the program's file, which a script, for one, is not.
+std::string Caller::program_name() const {
+  const Descriptor file(openat(proc_.get(), "auxv", O_RDONLY | O_CLOEXEC));
+  uint64_t pair[2] = {};
+  char started[PATH_MAX] = {};
+  while (::read(file.get(), pair, sizeof pair) == sizeof pair && pair[0] != AT_NULL) {
+    if (pair[0] == AT_EXECFN && read_path(pair[1], started)) {
+      break;
+    }
+  }
+  const std::string name = base_name(started);
+  const std::string program = base_name(target_of(proc_.get(), "exe"));
+  return !name.empty() && program.starts_with(name) ? name : program;
+}
+
+// Has the first argument, which is LENGTH bytes long, another length than it was given?
+bool Caller::has_other_title(size_t length) const {
+  const std::string status = text("stat");
+  std::istringstream words(status.substr(status.rfind(')') + 1));
+  char state = 0;
+  uint64_t fields[kStatFields] = {}; // numbered as in proc(5), which begins with 1
+  words >> state;
+  for (size_t i = 4; i < kStatFields; ++i) {
+    words >> fields[i];
+  }
+  const uint64_t stack = fields[28];
+  const uint64_t begin = fields[48];
+  const uint64_t end = fields[49];
+  uint64_t given[3] = {}; // how many arguments, and the addresses of the first two
+  if (!words || stack == 0 || !read(stack, given, sizeof given)) {
+    return false;
+  }
+  return length + 1 != (given[0] > 1 ? given[2] : end) - begin;
 }
 
 std::string Caller::short_name() const {
@@ -197,8 +236,10 @@ std::string Caller::short_name() const {
   if (::read(file.get(), words, sizeof words - 1) <= 0) {
     return "";
   }
-  std::string name = words;
-  name = name.substr(name.rfind('/') + 1);
+  if (has_other_title(std::strlen(words))) {
+    return program_name();
+  }
+  const std::string name = base_name(words);
   return name.starts_with('-') ? name.substr(1) : name;
 }
 

@@ -61,10 +61,13 @@ public:
   [[nodiscard]] std::string mounts() const;
   // Its descriptor of a file; -1: it has none.
   [[nodiscard]] int find_descriptor(dev_t device, ino_t inode) const;
-  // What requirements are looked up under: "dd" of "/usr/bin/dd", "bash" of "-bash".
+  // What requirements are looked up under: "dd" of "/usr/bin/dd", "bash" of "-bash", "nginx" of one
+  // that has written "nginx: worker process" over its arguments.
   [[nodiscard]] std::string short_name() const;
 
 private:
+  [[nodiscard]] bool has_other_title(size_t length) const;
+  [[nodiscard]] std::string program_name() const;
   [[nodiscard]] std::string text(const char *name) const;
   [[nodiscard]] std::string from_root(std::string path) const;
   [[nodiscard]] Descriptor open_path(const char *name) const;

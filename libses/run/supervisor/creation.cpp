@@ -68,10 +68,11 @@ void take_back(int directory, const char *name, int fd) {
 Descriptor open_same(int directory, const char *name, int flags, int file) {
   constexpr int kOfCreates = O_CREAT | O_EXCL | O_TRUNC;
   Descriptor opened(openat(directory, name, (flags & ~kOfCreates) | O_NOFOLLOW | O_CLOEXEC));
-  struct stat one {};
-  struct stat other {};
-  const bool is_same = opened && fstat(opened.get(), &one) == 0 && fstat(file, &other) == 0 &&
-                       one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+  struct stat opened_status {};
+  struct stat file_status {};
+  const bool is_same =
+      opened && fstat(opened.get(), &opened_status) == 0 && fstat(file, &file_status) == 0 &&
+      opened_status.st_ino == file_status.st_ino && opened_status.st_dev == file_status.st_dev;
   return is_same ? std::move(opened) : Descriptor();
 }
 
@@ -94,6 +95,11 @@ struct Creator::Place {
 
   bool split(const char *&parent);
   bool enter(const Identity &own);
+  // Lets go of the directory.
+  void leave() {
+    directory = Descriptor();
+    host.reset();
+  }
   [[nodiscard]] int at() const { return (host ? host->directory : directory).get(); }
 };
 
@@ -185,7 +191,7 @@ bool Creator::create(Slot &slot) const {
   need.expected_bytes = -1;
   need.holder = place.status.process;
   umask(place.status.umask);
-  const Descriptor file(
+  Descriptor file(
       ses_place_open(directory, place.name, place.call.flags, place.call.mode, &need, nullptr));
   if (!file) {
     return false;
@@ -195,32 +201,36 @@ bool Creator::create(Slot &slot) const {
   if (is_elsewhere) {
     theirs = open_same(place.directory.get(), place.name, place.call.flags, file.get());
   }
-  if (!give(slot, place, (is_elsewhere ? theirs : file).get())) {
+  const int number = give(slot, place, (is_elsewhere ? theirs : file).get());
+  if (number < 0) {
     take_back(directory, place.name, file.get());
     return false;
   }
+  theirs = Descriptor();
+  file = Descriptor();
+  place.leave();
+  listener_.answer(slot.call.id, number);
   return true;
 }
 
-bool Creator::give(Slot &slot, const Place &place, int file) const {
+int Creator::give(Slot &slot, const Place &place, int file) const {
   struct stat created {};
   const uint64_t id = slot.call.id;
   if (fstat(file, &created) != 0) {
-    return false;
+    return -1;
   }
   slot.device = created.st_dev;
   slot.inode = created.st_ino;
   slot.state = state_of(id, Phase::kGiving);
-  if (is_node(place.call)) {
-    listener_.answer(id, 0);
-    return true;
+  return is_node(place.call) ? 0 : listener_.add(id, file, (place.call.flags & O_CLOEXEC) != 0);
+}
+
+bool Creator::refuse(const Slot &slot) const {
+  const bool refused = is_for_tracer(slot.call, Caller(static_cast<pid_t>(slot.call.pid)));
+  if (refused) {
+    listener_.refuse(slot.call.id, EINVAL);
   }
-  const int number = listener_.add(id, file, (place.call.flags & O_CLOEXEC) != 0);
-  if (number < 0) {
-    return false;
-  }
-  listener_.answer(id, number);
-  return true;
+  return refused;
 }
 
 void Creator::answer(Slot &slot) const {
@@ -231,7 +241,7 @@ void Creator::answer(Slot &slot) const {
   if (!claim(slot, id, Phase::kOpen)) {
     return;
   }
-  const bool done = !calls_.confined && create(slot);
+  const bool done = refuse(slot) || (!calls_.confined && create(slot));
   // What the watchdog has answered meanwhile is no longer there.
   if (!done) {
     listener_.let_go_on(id);
@@ -262,10 +272,18 @@ bool Creator::give_any(Slot &slot) const {
   }
   umask(place.status.umask);
   const int flags = (place.call.flags & ~(O_EXCL | SES_PLACE_NODE)) | O_NOFOLLOW;
-  const Descriptor file(openat(place.directory.get(), place.name, flags, place.call.mode));
-  struct stat found {};
-  return file && fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size == 0 &&
-         found.st_uid == place.status.identity.fs_uid && give(slot, place, file.get());
+  Descriptor file(openat(place.directory.get(), place.name, flags, place.call.mode));
+  struct stat status {};
+  const bool is_its = file && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+                      status.st_size == 0 && status.st_uid == place.status.identity.fs_uid;
+  const int number = is_its ? give(slot, place, file.get()) : -1;
+  if (number < 0) {
+    return false;
+  }
+  file = Descriptor();
+  place.leave();
+  listener_.answer(slot.call.id, number);
+  return true;
 }
 
 bool Creator::give_given(const Slot &slot) const {
@@ -288,7 +306,7 @@ void Creator::finish(Slot &slot) const {
   }
   const uint64_t state = slot.state;
   const Phase phase = is_about(state, id) ? phase_of(state) : Phase::kOpen;
-  bool done = phase == Phase::kGiving && listener_.waits(id) && give_given(slot);
+  bool done = refuse(slot) || (phase == Phase::kGiving && listener_.waits(id) && give_given(slot));
   done = done || ((phase == Phase::kCreating || phase == Phase::kGiving) && listener_.waits(id) &&
                   give_any(slot));
   if (!done) {

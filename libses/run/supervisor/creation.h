@@ -32,9 +32,15 @@ public:
 private:
   struct Place;
 
+  // A filter that hands calls to a tracer, as by a kernel without such filters: tracers know others
+  // ways, and would miss the calls that come here.
+  [[nodiscard]] bool refuse(const Slot &slot) const;
   [[nodiscard]] bool find_place(Place &place, const Slot &slot) const;
   [[nodiscard]] bool create(Slot &slot) const;
-  [[nodiscard]] bool give(Slot &slot, const Place &place, int file) const;
+  // What the call is to return, before it does: until then the caller neither runs a program that
+  // this process still has open for writing, nor unmounts what it has a directory of.  Negative:
+  // the caller has not got FILE.
+  [[nodiscard]] int give(Slot &slot, const Place &place, int file) const;
   [[nodiscard]] bool give_any(Slot &slot) const;
   [[nodiscard]] bool give_given(const Slot &slot) const;
 

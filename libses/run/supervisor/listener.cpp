@@ -29,6 +29,13 @@ void Listener::let_go_on(uint64_t id) const {
   send(answer);
 }
 
+void Listener::refuse(uint64_t id, int error) const {
+  seccomp_notif_resp answer = {};
+  answer.id = id;
+  answer.error = -error;
+  send(answer);
+}
+
 void Listener::answer(uint64_t id, int value) const {
   seccomp_notif_resp answer = {};
   answer.id = id;

@@ -24,6 +24,8 @@ public:
   // in one step with the answer (SECCOMP_ADDFD_FLAG_SEND): when that step is interrupted, by a kill
   // or a stop of this process, the kernel answers 0 and puts nothing there.
   [[nodiscard]] int add(uint64_t id, int fd, bool close_on_exec) const;
+  // The call fails with ERROR.
+  void refuse(uint64_t id, int error) const;
   // The call returns VALUE.
   void answer(uint64_t id, int value) const;
   // Where the kernel can: wake a listener on the caller's processor.

@@ -57,7 +57,7 @@ def add() -> Page:
 
 
 @blueprint.get("/<name>")
-def one(name: str) -> Page:
+def show(name: str) -> Page:
     """Show one account, with what can be changed of it."""
     administrators_only()
     who = _find(name)
@@ -84,7 +84,7 @@ def change(name: str) -> Page:
     log.info("account changed", account=name, by=person().name, vo=changed.vo, role=form.role.data)
     ended = f" {portal().revocations.try_to_settle(name)}" if changed.role != who.role else ""
     flash(f"{name} is changed. Programs are placed by it within a minute.{ended}")
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 @blueprint.post("/<name>/link")
@@ -106,7 +106,7 @@ def sign_out(name: str) -> Page:
         abort(404)
     log.info("sessions ended", account=name, by=person().name, count=count)
     flash(f"{name} is signed out of {count} {'browser' if count == 1 else 'browsers'}.")
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 @blueprint.post("/<name>/remove")
@@ -116,7 +116,7 @@ def remove(name: str) -> Page:
     _find(name)
     if name == person().name:
         flash("This is your own account: another administrator removes it.", "error")
-        return redirect(url_for("people.one", name=name), 303)
+        return redirect(url_for("people.show", name=name), 303)
     portal().accounts.remove(name)
     log.info("account removed", account=name, by=person().name)
     ended = portal().revocations.try_to_settle(name)
@@ -141,7 +141,7 @@ def revoke(name: str) -> Page:
         message = parts.revocations.try_to_settle(name)
     log.info("tokens revoked", account=name, token=token or "all", by=person().name)
     flash(message)
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 @blueprint.post("/<name>/identity")
@@ -159,7 +159,7 @@ def link_identity(name: str) -> Page:
     else:
         log.info("identity linked", account=name, by=person().name, subject=subject)
         flash(f"This subject signs in as {name} from now on.")
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 def _find(name: str) -> Person:
@@ -190,8 +190,8 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     part = (request.args.get("part") or "").strip()
     listed = [person for person in seen if part.lower() in f"{person.name} {person.vo or ''}".lower()]
     return render_template(
-        "accounts/people.html", form=form, people=listed[:MAX_LISTED], found=len(listed), total=len(seen),
-        part=part, organisations=organisations_of(seen), made=made,
+        "accounts/people.html", form=form, people=listed[:MAX_LISTED], match_count=len(listed),
+        total=len(seen), part=part, organisations=organisations_of(seen), made=made,
     )  # fmt: skip
 
 

@@ -6,6 +6,9 @@ it cannot be done (text), or ``G`` the program has started (JSON), ``O`` its sta
 error, ``A`` one more ``I`` was taken, ``S`` one more ``K`` arrived, ``X`` how it ended (JSON), ``F`` why it
 did not get all of its input (text).  After ``N``, ``X`` and ``F`` the next request may come.  The runner has
 a copy of these few lines of its own: it is sent as one text.
+
+Not by execnet (2.1.2): what a program writes waits in the memory of this side, without a bound (300 MB for
+300 MB that nobody reads), and a program goes on when its gateway is killed.
 """
 
 from __future__ import annotations
