@@ -18,6 +18,7 @@ import secrets
 import stat
 import threading
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -203,28 +204,39 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
 
     Raises TokenFileError when the file cannot be used or has a token of that name.
     """
-    if path.exists() and any(known.name == name for known in tokens_of(path)):
-        raise TokenFileError(f"{path} has a token named {name!r} already; give another --name")
-    token = secrets.token_urlsafe(32)
-    fields = (("name", name), ("role", role.value), ("user", user), ("node", node))
-    lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
-    lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
-    table = "[[token]]\n" + "\n".join(lines) + "\n\n"
+    (token,) = add_tokens(path, [Principal(name, role, user, node)])
+    return token
+
+
+def add_tokens(path: Path, whose: Iterable[Principal]) -> list[str]:
+    """Make a token for each, and add all or none: a file of many takes long to read.  As ``add_token``."""
+    taken = {known.name for known in tokens_of(path)} if path.exists() else set()
+    tokens, tables = [], []
+    for one in whose:
+        if one.name in taken:
+            raise TokenFileError(f"{path} has a token named {one.name!r} already; give another --name")
+        taken.add(one.name)
+        tokens.append(secrets.token_urlsafe(32))
+        fields = (("name", one.name), ("role", one.role.value), ("user", one.user), ("node", one.node))
+        lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
+        lines.append(f'sha256 = "{hashlib.sha256(tokens[-1].encode()).hexdigest()}"')
+        tables.append("[[token]]\n" + "\n".join(lines) + "\n\n")
+    added = "".join(tables)
     try:
-        tomllib.loads(f"{read_text(path)}\n{table}" if path.exists() else table)
+        tomllib.loads(f"{read_text(path)}\n{added}" if path.exists() else added)
     except tomllib.TOMLDecodeError:
         raise TokenFileError(
             f"{path}: write each token as a [[token]] table; then one can be added"
         ) from None
     try:
-        _append(path, table)
+        _append(path, added)
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}") from None
-    return token
+    return tokens
 
 
 def _append(path: Path, table: str) -> None:
-    """Add a table whole or not at all: half of one would let nobody in.  Raises OSError."""
+    """Add tables whole or not at all: half of one would let nobody in.  Raises OSError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:
