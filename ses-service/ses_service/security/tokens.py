@@ -17,6 +17,7 @@ import re
 import secrets
 import stat
 import threading
+import time
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+_PAUSES = 9.0  # times as long as it took to find a fault in the file: all who ask wait meanwhile
 EVERYONE = frozenset(Role)
 PEOPLE = frozenset({Role.USER, Role.PORTAL, Role.ADMIN})
 
@@ -118,6 +120,7 @@ class TokenFile:
         self._lock = threading.Lock()
         self._stamp = _stamp(path)
         self._tokens = _by_digest(_read(path))
+        self._look_at = 0.0  # of the monotonic clock, after a fault
 
     def find(self, token: str) -> Principal | None:
         """Return whose token this is, or ``None``.
@@ -128,6 +131,8 @@ class TokenFile:
         return self._tokens.get(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest())
 
     def _refresh(self) -> None:
+        if (began := time.monotonic()) < self._look_at:
+            return
         try:
             stamp = _stamp(self.path)
             if stamp == self._stamp:
@@ -139,6 +144,7 @@ class TokenFile:
             if self._tokens:
                 _log().error("token file refused", error=str(error))
             self._tokens, self._stamp = {}, None
+            self._look_at = time.monotonic() + _PAUSES * (time.monotonic() - began)
 
 
 def _log() -> structlog.typing.FilteringBoundLogger:
