@@ -16,6 +16,9 @@ import pytest
 from doors import knock
 from invoked import invoked
 from service_process import SITE, Running
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
+from ses_client.messages.requirements import required
 from ses_service.api.authentication import Authenticator
 from ses_service.api.problems import UnauthenticatedProblem
 from ses_service.commands.main import main
@@ -81,6 +84,17 @@ def test_a_user_acts_for_nobody_else_at_the_socket() -> None:
         {"X-Acting-User": "bob"}.get, "x", "uid:65534"
     )
     assert (principal.role, principal.user) == (Role.USER, name)
+
+
+@pytest.mark.parametrize("name", ["alice", "jürgen", "Łukasz", "CORP\\物理"])
+def test_who_acts_for_a_user_names_one_of_any_script(service: Running, name: str) -> None:
+    """As the portal does in all that it asks for somebody."""
+    acting = ServiceClient(ServiceAddress(service.url)).acting(name)
+    acting.replace_requirements("user", name, (required("free-capacity", 1.0, "GB"),), revision=0)
+    assert acting.requirement_set("user", name).modified_by == name
+    acting.make_token("laptop", "read", 1)
+    assert [token.name for token in acting.tokens().tokens] == ["laptop"]
+    assert acting.acting("somebody-else").tokens().tokens == ()
 
 
 def test_the_portals_user_acts_for_people_at_the_socket_and_is_no_administrator() -> None:
