@@ -86,6 +86,6 @@ def test_a_union_that_takes_no_files_on_purpose_is_no_fault(tmp_path, other, sta
         for name, stated in (("b1", "draining"), ("b2", other))
     ]
     with listening(path, answer(UNAVAILABLE)):
-        (found,) = check_answers(path, members)
-    assert found.state is state
-    assert state is State.FAULT or "all are draining or read-only" in found.detail
+        (finding,) = check_answers(path, members)
+    assert finding.state is state
+    assert state is State.FAULT or "all are draining or read-only" in finding.detail

@@ -109,7 +109,7 @@ def test_call_before_the_constructors_works(union: Union, probes: Path) -> None:
 @pytest.mark.skipif(not shutil.which("gcc"), reason="asks gcc who calls whom")
 def test_library_adds_little_stack(build: Path, tmp_path: Path) -> None:
     """What can lie on one stack at a time, whatever function of ours a program calls: 2 KiB."""
-    targets = ("ses_place", "ses_wrapper", "ses_core")
+    targets = ("ses_place", "ses_wrapper", "ses_layout", "ses_core")
     whole = StackUse(build, targets, tmp_path)
     assert whole.frames.keys() >= {"openat", "mkstemp", "fopen", "mknodat", "ses_place_open"}
     assert whole.deepest_of_all()[0] <= 2048, whole.deepest_of_all()

@@ -310,9 +310,9 @@ def test_tokens_of_many_nodes_are_added_at_once(tmp_path: Path, monkeypatch: pyt
     names = ["agent-n2", "agent-n1", "agent-n2-2", "agent-n3", "agent-n1-2"]
     assert [token.name for token in tokens_of(path)] == names
     shown = (tmp_path / "agents" / "n3.token").read_text("utf-8").strip()
-    found = TokenFile(path).find(shown)
-    assert found is not None
-    assert (found.name, found.node) == ("agent-n3", "n3")
+    principal = TokenFile(path).find(shown)
+    assert principal is not None
+    assert (principal.name, principal.node) == ("agent-n3", "n3")
 
 
 DIGEST = "a" * 64

@@ -53,8 +53,8 @@ static const struct link_map *loaded(void) {
     else if (headers[i].p_type == PT_DYNAMIC)
       debug = entry_of((const void *)(base + headers[i].p_vaddr), DT_DEBUG);
   }
-  const struct r_debug *found = debug ? (const void *)debug->d_un.d_ptr : NULL;
-  return found ? found->r_map : NULL;
+  const struct r_debug *loader = debug ? (const void *)debug->d_un.d_ptr : NULL;
+  return loader ? loader->r_map : NULL;
 }
 
 /* As the loader finds NAME, of its versions the latest. */
@@ -84,12 +84,12 @@ static void *find_in(const struct link_map *map, const char *name) {
 
 static __attribute__((noinline)) void *search(const char *name) {
   const struct link_map *map = loaded();
-  void *found = NULL;
+  void *address = NULL;
   while (map && map->l_ld != _DYNAMIC)
     map = map->l_next;
-  while (map && !found && (map = map->l_next))
-    found = find_in(map, name);
-  return found;
+  while (map && !address && (map = map->l_next))
+    address = find_in(map, name);
+  return address;
 }
 
 void *ses_next_of(const char *name) { return dlsym ? dlsym(RTLD_NEXT, name) : search(name); }

@@ -74,9 +74,9 @@ bool is_set(uint32_t kind, double minimum, double weight) {
 
 // As an answer of the service has it.
 bool is_answered(uint32_t kind, double base, double weight) {
-  const nlohmann::json one = {{"code", kind}, {"bound", base}, {"weight", weight}};
+  const nlohmann::json requirement = {{"code", kind}, {"bound", base}, {"weight", weight}};
   const nlohmann::json other = {{"code", SES_CORE_CURRENT_READ}, {"bound", 1}, {"weight", 1}};
-  const nlohmann::json entry = {{"user", "alice"}, {"requirements", {one, other}}};
+  const nlohmann::json entry = {{"user", "alice"}, {"requirements", {requirement, other}}};
   const auto needs = ses::agent::parse_needs(nlohmann::json::array({entry}));
   const ses_core_need &need = needs.at("alice")->needs.at(0).core;
   if (need.requirements[need.count - 1].kind != SES_CORE_CURRENT_READ) {
@@ -125,13 +125,14 @@ void text(const std::string &text) {
     std::printf("%s\n", why);
     return;
   }
-  ses_wire_requirement one[SES_REQUIRE_KINDS];
+  ses_wire_requirement requirements[SES_REQUIRE_KINDS];
   const char *wrong = nullptr;
-  (void)ses_require_parse(text.c_str(), one, &wrong);
-  const double unit = one[0].kind == SES_KIND_FREE_CAPACITY ? 1e9 : 1e6;
-  const bool goes_on = is_asked(one[0].kind, one[0].minimum, one[0].weight) &&
-                       is_claimed(one[0].kind, one[0].minimum * unit, one[0].weight) &&
-                       is_set(one[0].kind, one[0].minimum, one[0].weight);
+  (void)ses_require_parse(text.c_str(), requirements, &wrong);
+  const double unit = requirements[0].kind == SES_KIND_FREE_CAPACITY ? 1e9 : 1e6;
+  const bool goes_on =
+      is_asked(requirements[0].kind, requirements[0].minimum, requirements[0].weight) &&
+      is_claimed(requirements[0].kind, requirements[0].minimum * unit, requirements[0].weight) &&
+      is_set(requirements[0].kind, requirements[0].minimum, requirements[0].weight);
   std::printf("taken%s\n", goes_on ? "" : ", but not by the next");
 }
 
