@@ -116,7 +116,7 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         crowd = Crowd(running.port, running.context, loss.files, loss.use is Use.NOW)
         agents = [Agent(crowd, number) for number in range(loss.agents)]
         tasks = [asyncio.create_task(agent.live(agent.number / BEGIN_EACH_SECOND)) for agent in agents]
-        await found(agents, 0.0)
+        await wait_for_agents(agents, 0.0)
         await asyncio.sleep(SETTLES)
         sent_before, before = crowd.answers, Usage.of(running.process.pid)
         all_before = processor_seconds(running.process.pid)
@@ -135,7 +135,7 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         busy: list[float] = []
         memory: list[float] = []
         watcher = asyncio.create_task(watch(running, busy, memory))
-        await found(agents, back)
+        await wait_for_agents(agents, back)
         watcher.cancel()
         for task in tasks:
             task.cancel()
@@ -157,7 +157,7 @@ async def watch(running: Service, busy: list[float], memory: list[float]) -> Non
         before = now
 
 
-async def found(agents: list[Agent], since: float) -> None:
+async def wait_for_agents(agents: list[Agent], since: float) -> None:
     """Wait until every agent has reported everything to the service since then."""
     end = time.monotonic() + PATIENCE
     while (left := sum(agent.found_at <= since for agent in agents)) and time.monotonic() < end:

@@ -33,14 +33,14 @@ static long long now(void) {
 }
 
 static int make(const char *name, int way) {
-  unsigned char found[2048];
+  unsigned char layout[2048];
   int flags = O_CREAT | O_EXCL | O_WRONLY;
   if (way == 0)
     return open(name, flags, 0644);
   int fd = (int)syscall(SYS_openat, AT_FDCWD, name, flags | O_NOCTTY | FASYNC, 0644);
   if (fd >= 0 && syscall(SYS_fsetxattr, fd, "lustre.lov", on_ost_2, sizeof on_ost_2, 0) != 0)
     return -1;
-  if (fd >= 0 && way == 2 && syscall(SYS_fgetxattr, fd, "lustre.lov", found, sizeof found) < 0)
+  if (fd >= 0 && way == 2 && syscall(SYS_fgetxattr, fd, "lustre.lov", layout, sizeof layout) < 0)
     return -1;
   return fd;
 }

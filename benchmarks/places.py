@@ -105,14 +105,14 @@ def files(among: list[str], rounds: int) -> None:
         for turn in range(rounds)
     ]
     row("file created", created, 1e-6, "open of a path")
-    found = [
+    lookups = [
         (
             timed(lambda name=f"f{turn}": placed.find(name)),
             timed(lambda path=plain / f"g{turn}": path.stat()),
         )
         for turn in range(rounds)
     ]
-    row("file found", found, 1e-6, "stat of a path")
+    row("file found", lookups, 1e-6, "stat of a path")
 
 
 def main() -> None:

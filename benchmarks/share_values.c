@@ -49,8 +49,8 @@ static double ns_of(void (*call)(void)) {
          calls;
 }
 
-static int by_size(const void *one, const void *other) {
-  double a = *(const double *)one, b = *(const double *)other;
+static int by_size(const void *first, const void *second) {
+  double a = *(const double *)first, b = *(const double *)second;
   return (a > b) - (a < b);
 }
 

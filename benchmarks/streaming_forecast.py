@@ -179,7 +179,7 @@ def cells(most: int, way: str | None) -> Iterator[Cell]:
 
 
 @dataclass(frozen=True)
-class Found:
+class CellResult:
     """A cell: what was forecast, what was measured, and what each resource costs when it is halved."""
 
     predicted: Forecast
@@ -202,7 +202,7 @@ class Found:
         return self.costs[self.predicted.binding] >= self.costs[self.bound] - NEAR
 
 
-def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> Found:
+def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> CellResult:
     """Forecast a cell, run the program in it, and with each resource halved."""
     processor = _processor_seconds(shaped, cell, runs)
     rate = BLOCK / _forecast(cell, 1, processor).seconds
@@ -214,7 +214,7 @@ def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> Found:
         Resource.PROCESSOR: replace(cell, cores=cell.cores / 2),
     }
     costs = {name: _seconds(shaped, less, blocks, runs) / took - 1 for name, less in halved.items()}
-    return Found(_forecast(cell, blocks, processor), took, costs)
+    return CellResult(_forecast(cell, blocks, processor), took, costs)
 
 
 def main() -> None:
@@ -225,7 +225,7 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=2.5, help="about how long a stream lasts")
     asked.add_argument("--way", choices=WAYS, help="only this way of reading")
     options = asked.parse_args()
-    results: dict[str, list[Found]] = {}
+    results: dict[str, list[CellResult]] = {}
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)
         for cell in cells(options.most, options.way):

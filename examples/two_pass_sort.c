@@ -95,7 +95,7 @@ static void give(int fd, off_t at, const char *from, size_t bytes) {
   written_bytes += bytes;
 }
 
-static int by_key(const void *one, const void *other) { return memcmp(one, other, KEY); }
+static int by_key(const void *first, const void *second) { return memcmp(first, second, KEY); }
 
 static void report(const char *pass, double began, double used) {
   printf("%s %.3f %.3f %lu %lu\n", pass, seconds_of(CLOCK_MONOTONIC) - began,

@@ -102,8 +102,8 @@ class Recorder:
             known[file] = Took(seconds, waits)
         TIMES.write_text(
             "".join(
-                f"{one.seconds:6.1f} {'waits' if one.waits else 'busy ':5} {file}\n"
-                for file, one in sorted(known.items())
-                if one.seconds >= LEAST and (TESTS / file).exists()
+                f"{record.seconds:6.1f} {'waits' if record.waits else 'busy ':5} {file}\n"
+                for file, record in sorted(known.items())
+                if record.seconds >= LEAST and (TESTS / file).exists()
             )
         )

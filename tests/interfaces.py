@@ -37,11 +37,11 @@ def compare(promised: Path, library: Path) -> tuple[int, str]:
 
 def must_keep_what_was_promised(promised: Path, library: Path, headers: Path) -> None:
     """Programs built against the library before go on working."""
-    status, told = compare(promised, library)
+    status, report = compare(promised, library)
     write = WRITE.format(headers=headers, library=library, promised=promised)
-    assert not status & INCOMPATIBLE, f"Programs built before would break:\n{told}"
-    assert not status & CHANGED, f"If programs built before go on working, promise it: {write}\n{told}"
-    assert status == 0, told
+    assert not status & INCOMPATIBLE, f"Programs built before would break:\n{report}"
+    assert not status & CHANGED, f"If programs built before go on working, promise it: {write}\n{report}"
+    assert status == 0, report
 
 
 def must_notice_a_break(promised: Path, library: Path, promise: str, broken: str, place: Path) -> None:
@@ -49,8 +49,8 @@ def must_notice_a_break(promised: Path, library: Path, promise: str, broken: str
     text, replaced = re.subn(promise, broken, promised.read_text())
     assert replaced
     other.write_text(text)
-    status, told = compare(other, library)
-    assert status & (CHANGED | INCOMPATIBLE), told
+    status, report = compare(other, library)
+    assert status & (CHANGED | INCOMPATIBLE), report
 
 
 def must_stand_alone(compiler: str, headers: list[str], include: Path, place: Path) -> None:

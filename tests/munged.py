@@ -56,5 +56,5 @@ def running_munged(*origins: str, key: bytes | None = None) -> Iterator[list[Mun
                 started.append(Munged(folder, shared, origin))
             yield started
         finally:
-            for one in started:
-                one.end()
+            for daemon in started:
+                daemon.end()

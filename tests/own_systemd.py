@@ -75,7 +75,7 @@ def hierarchies() -> list[tuple[str, str, str]]:
                 for part in options.split(",")
                 if part not in ("rw", "relatime", "nosuid", "nodev", "noexec")
             ]
-            named = ["none"] if any(one.startswith("name=") for one in own) else []
+            named = ["none"] if any(option.startswith("name=") for option in own) else []
             units.append((kind, ",".join([*named, *own] if kind == "cgroup" else ["rw"]), path))
     return units
 

@@ -16,10 +16,10 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Return the blocks of a page; fails where there are none, or one of another form."""
     text = page.read_text("utf-8")
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert found, f"{page} has no block"
-    assert text.count("```") == 2 * len(found), f"{page} has a block of another form"
-    return [Block(language, text) for language, text in found]
+    matches = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert matches, f"{page} has no block"
+    assert text.count("```") == 2 * len(matches), f"{page} has a block of another form"
+    return [Block(language, text) for language, text in matches]
 
 
 def shell(page: Path) -> list[str]:

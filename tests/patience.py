@@ -17,25 +17,25 @@ LOOK = 0.1
 #: Seconds.  What happens within them is no matter of a pause of the machine.
 SOON = 0.9
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 def wait_until(
-    check: Callable[[], Found],
+    check: Callable[[], Value],
     what: str | Callable[[], object] = "it came about",
     seconds: float = PATIENCE,
     every: float = 0.01,
-) -> Found:
+) -> Value:
     """Wait until `check()` is true; return what it said, or fail saying what was waited for, or what is to be
     seen then.  It is asked ``every`` so many seconds at first, and less often the longer it takes: what is
     asked has work to do, and so have other tests."""
     begun = time.monotonic()
-    while not (found := check()):
+    while not (value := check()):
         waited = time.monotonic() - begun
         if waited > seconds:
             pytest.fail(f"waited {seconds} s in vain: {what() if callable(what) else what}")
         time.sleep(max(every, min(waited / 20, LOOK)))
-    return found
+    return value
 
 
 def wait_for_answer(

@@ -52,14 +52,14 @@ class PostgresServer:
         stopped: list[int] = []
         try:
             while new := [process for process in self._processes() if process not in stopped]:
-                for one in new:
-                    os.kill(one, signal.SIGSTOP)
+                for process in new:
+                    os.kill(process, signal.SIGSTOP)
                 stopped += new
             yield
         finally:
-            for one in stopped:
+            for process in stopped:
                 with suppress(ProcessLookupError):
-                    os.kill(one, signal.SIGCONT)
+                    os.kill(process, signal.SIGCONT)
 
     def _processes(self) -> list[int]:
         first = int((self._base / "data" / "postmaster.pid").read_text().split()[0])
@@ -70,6 +70,12 @@ class PostgresServer:
         """Run statements as the database's owner; return the rows.  The server must be running."""
         commands = [word for statement in statements for word in ("-c", statement)]
         return self._run("psql", "-Atq", "-h", str(self._base), "-U", "service", *commands, "postgres")
+
+    def url_of(self, encoding: str) -> str:
+        """The URL of an empty database that keeps text so; the server must be running."""
+        name = f"of_{encoding.lower()}"
+        self.sql(f"create database {name} encoding '{encoding}' locale 'C' template template0")
+        return self.url.replace("/postgres?", f"/{name}?")
 
     def ask_for_password(self, user: str, password: str) -> None:
         """Make a user who must give a password; the server must be running."""

@@ -87,7 +87,7 @@ class Site:
 
     def places(self, state: str = "open") -> dict[str, dict[str, Any]]:
         listed = self.get(f"/v1/places?limit=1000&state={state}")["places"]
-        return {one["place_id"]: one for one in listed}
+        return {place["place_id"]: place for place in listed}
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SES_", "SLURM_"))}
@@ -98,9 +98,9 @@ class Site:
         return done.stderr if code else done.stdout.strip()
 
     def end(self) -> None:
-        for one in self.begun:
-            one.kill()
-            one.wait()
+        for process in self.begun:
+            process.kill()
+            process.wait()
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

@@ -61,15 +61,15 @@ class Traces:
         return staying(self._processes)
 
     def _processes(self) -> list[str]:
-        base, found = str(self.base).encode(), []
+        base, commands = str(self.base).encode(), []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 words, environment = ((process / name).read_bytes() for name in ("cmdline", "environ"))
             except OSError:
                 continue
             if base in words + environment and process.name != str(os.getpid()):
-                found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
-        return found
+                commands.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
+        return commands
 
     def files(self) -> list[str]:
         return sorted(str(path) for path in self.base.rglob("*"))

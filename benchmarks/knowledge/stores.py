@@ -57,8 +57,8 @@ class Figures:
     write: float
     requirement: float
     whole: float
-    one: float
-    all: float
+    one_element: float
+    all_elements: float
     memory_mb: float
 
 
@@ -149,8 +149,8 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
             write=_median(rounds, write),
             requirement=statistics.median(refresh() for _ in range(rounds)),
             whole=whole,
-            one=take(HEAD + ":ost3 qsm:state qsm:Draining .\n", Mode.MERGE),
-            all=take(turtle.replace("8.0e0", "9.0e0"), Mode.REPLACE),
+            one_element=take(HEAD + ":ost3 qsm:state qsm:Draining .\n", Mode.MERGE),
+            all_elements=take(turtle.replace("8.0e0", "9.0e0"), Mode.REPLACE),
             memory_mb=Usage.of(pid).resident_mb,
         )
 
@@ -183,7 +183,10 @@ def main() -> None:
             result = measure(name, elements, given.rounds)
             results.append(asdict(result))
             quick = (f"{1000 * seconds:.1f}" for seconds in (result.notice, result.write, result.requirement))
-            slow = (f"{seconds:.2f}" for seconds in (result.whole, result.load, result.one, result.all))
+            slow = (
+                f"{seconds:.2f}"
+                for seconds in (result.whole, result.load, result.one_element, result.all_elements)
+            )
             cells = (name, elements, f"{result.start:.2f}", *quick, *slow, f"{result.memory_mb:.0f}")
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     if given.output:

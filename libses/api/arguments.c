@@ -38,13 +38,13 @@ void ses_command_add_needs(struct ses_command *command, const struct ses_need *n
                                       "average-write-rate",
                                       "free-capacity"};
   for (unsigned i = 0; i < need->requirement_count; i++) {
-    const struct ses_wire_requirement *one = &need->requirements[i];
-    if (one->minimum <= 0)
+    const struct ses_wire_requirement *requirement = &need->requirements[i];
+    if (requirement->minimum <= 0)
       continue;
     char *text = room_for_text(command);
-    snprintf(text, SES_COMMAND_NUMBER, "%s>=%.9g%s%s,weight=%.9g", kinds[one->kind], one->minimum,
-             one->kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s", one->hard ? ",hard" : "",
-             one->weight);
+    snprintf(text, SES_COMMAND_NUMBER, "%s>=%.9g%s%s,weight=%.9g", kinds[requirement->kind],
+             requirement->minimum, requirement->kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s",
+             requirement->hard ? ",hard" : "", requirement->weight);
     if (option)
       ses_command_add(command, option);
     ses_command_add(command, text);

@@ -54,28 +54,28 @@ unsigned ses_layout_components(const ses_layout *layout) {
 }
 
 int ses_layout_component(const ses_layout *layout, unsigned number, ses_component *component) {
-  struct ses_lov_component found;
+  struct ses_lov_component lov_component;
   memset(component, 0, sizeof *component);
-  if (!layout || !ses_lov_component(&layout->lov, number, &found)) {
+  if (!layout || !ses_lov_component(&layout->lov, number, &lov_component)) {
     errno = EINVAL;
     return -1;
   }
-  component->start = found.start;
-  component->end = found.end;
-  component->stripe_size = found.stripe_size;
-  component->stripe_count = found.stripe_count;
-  component->on_metadata_server = (found.pattern & SES_LOV_PATTERN_MDT) != 0;
-  component->osts = component->on_metadata_server ? 0 : found.objects;
-  memcpy(component->pool, found.pool, sizeof found.pool);
+  component->start = lov_component.start;
+  component->end = lov_component.end;
+  component->stripe_size = lov_component.stripe_size;
+  component->stripe_count = lov_component.stripe_count;
+  component->on_metadata_server = (lov_component.pattern & SES_LOV_PATTERN_MDT) != 0;
+  component->osts = component->on_metadata_server ? 0 : lov_component.objects;
+  memcpy(component->pool, lov_component.pool, sizeof lov_component.pool);
   return 0;
 }
 
 unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts, unsigned room) {
-  struct ses_lov_component found;
-  if (!layout || !ses_lov_component(&layout->lov, number, &found) ||
-      found.pattern & SES_LOV_PATTERN_MDT)
+  struct ses_lov_component lov_component;
+  if (!layout || !ses_lov_component(&layout->lov, number, &lov_component) ||
+      lov_component.pattern & SES_LOV_PATTERN_MDT)
     return 0;
-  for (unsigned i = 0; i < found.objects && i < room; i++)
-    osts[i] = ses_lov_ost(&found, i);
-  return found.objects;
+  for (unsigned i = 0; i < lov_component.objects && i < room; i++)
+    osts[i] = ses_lov_ost(&lov_component, i);
+  return lov_component.objects;
 }

@@ -71,13 +71,13 @@ static size_t read_line(int fd, char line[LINE_MAX_BYTES]) {
 /* Takes over FD.  How many nodes; -1: a line is not understood. */
 static int read_nodes(int fd, ses_node *nodes, unsigned room) {
   char line[LINE_MAX_BYTES];
-  unsigned found = 0;
+  unsigned count = 0;
   int understood = 1;
   while (understood && read_line(fd, line) > 0)
-    if (found < room)
-      understood = read_node(line, &nodes[found++]);
+    if (count < room)
+      understood = read_node(line, &nodes[count++]);
   close(fd);
-  return understood ? (int)found : -1;
+  return understood ? (int)count : -1;
 }
 
 /* The errno for how the command ended; 0: well, or without a node, or it was reaped by a handler of
@@ -101,10 +101,10 @@ static int find(const ses_policy *policy, const char *among, unsigned count, ses
     errno = error;
     return -1;
   }
-  int found = read_nodes(fd, nodes, room);
+  int node_count = read_nodes(fd, nodes, room);
   error = error_of(child);
-  if (error == 0 && found >= 0)
-    return found;
+  if (error == 0 && node_count >= 0)
+    return node_count;
   errno = error ? error : EPROTO;
   return -1;
 }
@@ -119,10 +119,10 @@ int ses_find_nodes(const ses_policy *policy, const char *among, unsigned count, 
   if (!plain)
     return -1;
   locale_t before = uselocale(plain);
-  int found = find(policy, among, count, nodes, room);
+  int node_count = find(policy, among, count, nodes, room);
   int error = errno;
   uselocale(before);
   freelocale(plain);
   errno = error;
-  return found;
+  return node_count;
 }

@@ -119,20 +119,21 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
   asked->count = 0;
   ask_for_room(query, asked);
   for (uint32_t i = 0; i < requirements_of(need); i++) {
-    const struct ses_core_requirement *one = &need->requirements[i];
-    if (is_rate_of_reading(one))
+    const struct ses_core_requirement *requirement = &need->requirements[i];
+    if (is_rate_of_reading(requirement))
       asked->reads = asked->predict_reads = true;
-    if (!one->at_most && !(one->bound > 0))
+    if (!requirement->at_most && !(requirement->bound > 0))
       continue;
-    asked->predict_reads |= one->kind <= SES_CORE_AVERAGE_READ;
-    asked->averages |= is_average(one);
+    asked->predict_reads |= requirement->kind <= SES_CORE_AVERAGE_READ;
+    asked->averages |= is_average(requirement);
     asked->parts[asked->count++] = (struct part){
-        .factor = one->at_most ? one->bound : 1.0 / one->bound * (1.0 + 4 * __DBL_EPSILON__),
-        .weight = one->weight / weights,
-        .value = value_of(one->kind),
+        .factor = requirement->at_most ? requirement->bound
+                                       : 1.0 / requirement->bound * (1.0 + 4 * __DBL_EPSILON__),
+        .weight = requirement->weight / weights,
+        .value = value_of(requirement->kind),
         .place = (uint8_t)i,
-        .hard = one->hard != 0,
-        .at_most = one->at_most != 0,
+        .hard = requirement->hard != 0,
+        .at_most = requirement->at_most != 0,
     };
   }
 }
@@ -185,12 +186,12 @@ static inline uint8_t refusal_of(bool excluded, uint32_t state) {
                                         : SES_CORE_REFUSED_DRAINING;
 }
 
-static inline double value_for(const struct part *one, const struct ses_core_element *element,
+static inline double value_for(const struct part *part, const struct ses_core_element *element,
                                const union offered *offered) {
-  if (one->value == WRITE)
+  if (part->value == WRITE)
     return offered->offer.write;
-  return one->value < STATED ? offered->values[one->value]
-                             : (double)element->stated[one->value - STATED];
+  return part->value < STATED ? offered->values[part->value]
+                              : (double)element->stated[part->value - STATED];
 }
 
 /* Returns whether it is accepted.  OF_SERVER: claims on its server. */

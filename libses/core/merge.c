@@ -3,9 +3,10 @@
 
 #include "need.h"
 
-static bool is_sensible(const struct ses_core_requirement *one) {
-  return one->weight > 0 && one->weight <= SES_WEIGHT_MAX && one->bound <= SES_BOUND_MAX &&
-         (one->bound > 0 || (one->at_most && one->bound == 0));
+static bool is_sensible(const struct ses_core_requirement *requirement) {
+  return requirement->weight > 0 && requirement->weight <= SES_WEIGHT_MAX &&
+         requirement->bound <= SES_BOUND_MAX &&
+         (requirement->bound > 0 || (requirement->at_most && requirement->bound == 0));
 }
 
 static bool states(const struct ses_core_requirement *stated, uint32_t count, uint32_t kind) {
@@ -23,12 +24,12 @@ static uint32_t last_soft(const struct ses_core_need *need) {
   return need->count;
 }
 
-static void add(struct ses_core_need *need, const struct ses_core_requirement *one,
+static void add(struct ses_core_need *need, const struct ses_core_requirement *requirement,
                 uint32_t *stated) {
   uint32_t place = need->count;
-  if (!is_sensible(one))
+  if (!is_sensible(requirement))
     return;
-  if (place == SES_REQUIREMENTS_MAX && one->hard)
+  if (place == SES_REQUIREMENTS_MAX && requirement->hard)
     place = last_soft(need);
   if (place == SES_REQUIREMENTS_MAX)
     return;
@@ -37,7 +38,7 @@ static void add(struct ses_core_need *need, const struct ses_core_requirement *o
     need->requirements[place] = need->requirements[*stated];
     place = *stated;
   }
-  need->requirements[place] = *one;
+  need->requirements[place] = *requirement;
   need->count += place == need->count;
 }
 

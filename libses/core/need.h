@@ -12,27 +12,28 @@ static inline uint32_t requirements_of(const struct ses_core_need *need) {
   return need->count < SES_REQUIREMENTS_MAX ? need->count : SES_REQUIREMENTS_MAX;
 }
 
-static inline bool is_rate(const struct ses_core_requirement *one) {
-  return one->kind >= SES_CORE_CURRENT_READ && one->kind <= SES_CORE_AVERAGE_WRITE && !one->at_most;
+static inline bool is_rate(const struct ses_core_requirement *requirement) {
+  return requirement->kind >= SES_CORE_CURRENT_READ &&
+         requirement->kind <= SES_CORE_AVERAGE_WRITE && !requirement->at_most;
 }
 
-static inline bool is_rate_of_reading(const struct ses_core_requirement *one) {
-  return is_rate(one) && one->kind <= SES_CORE_AVERAGE_READ;
+static inline bool is_rate_of_reading(const struct ses_core_requirement *requirement) {
+  return is_rate(requirement) && requirement->kind <= SES_CORE_AVERAGE_READ;
 }
 
 /* The largest rate of writing that is asked for; 0: none. */
 static inline double writing_asked(const struct ses_core_need *need) {
   double most = 0.0;
   for (uint32_t i = 0; i < requirements_of(need); i++) {
-    const struct ses_core_requirement *one = &need->requirements[i];
-    if (is_rate(one) && !is_rate_of_reading(one))
-      most = larger(one->bound, most);
+    const struct ses_core_requirement *requirement = &need->requirements[i];
+    if (is_rate(requirement) && !is_rate_of_reading(requirement))
+      most = larger(requirement->bound, most);
   }
   return most;
 }
 
-static inline bool is_average(const struct ses_core_requirement *one) {
-  return one->kind == SES_CORE_AVERAGE_READ || one->kind == SES_CORE_AVERAGE_WRITE;
+static inline bool is_average(const struct ses_core_requirement *requirement) {
+  return requirement->kind == SES_CORE_AVERAGE_READ || requirement->kind == SES_CORE_AVERAGE_WRITE;
 }
 
 static inline bool asks_for_rates(const struct ses_core_need *need) {

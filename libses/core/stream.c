@@ -42,17 +42,17 @@ int ses_stream_bound(const ses_stream_node *node, const ses_stream_profile *prof
       [SES_STREAM_LINK] = node->link,
   };
   double longest = 0, in_turn = 0;
-  for (int one = 0; one < SES_STREAM_RESOURCES; one++) {
-    double seconds = seconds_of(needed[one], has[one]);
-    if (one == SES_STREAM_PROCESSOR)
+  for (int resource = 0; resource < SES_STREAM_RESOURCES; resource++) {
+    double seconds = seconds_of(needed[resource], has[resource]);
+    if (resource == SES_STREAM_PROCESSOR)
       seconds += seconds_of(carried(&path->copies, profile), node->copy_rate);
-    if (one != SES_STREAM_IO_BUS && one != SES_STREAM_MEMORY_BUS)
+    if (resource != SES_STREAM_IO_BUS && resource != SES_STREAM_MEMORY_BUS)
       in_turn += seconds; /* the buses carry what goes on meanwhile */
-    if (one == 0 || seconds > longest) {
+    if (resource == 0 || seconds > longest) {
       longest = seconds;
-      limits->binding = one;
+      limits->binding = resource;
     }
-    limits->allowed[one] = rate_of(seconds);
+    limits->allowed[resource] = rate_of(seconds);
   }
   limits->rate = rate_of(profile->in_turn ? larger(longest, in_turn) : longest);
   return 0;

@@ -119,8 +119,8 @@ int run(const Options &options) {
   if (options.check) {
     return check(options, finding);
   }
-  const bool found = finding.target.kind != Kind::kMissing;
-  if (found && !options.disable && (options.verbose || !is_placed(finding))) {
+  const bool exists = finding.target.kind != Kind::kMissing;
+  if (exists && !options.disable && (options.verbose || !is_placed(finding))) {
     say(sentence(finding));
   }
   set_environment(options, finding);

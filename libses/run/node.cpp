@@ -75,16 +75,17 @@ void read_table(Node &node) {
   const auto &table = *static_cast<const ses_table *>(at);
   if (ses_segment_is(at, &kind) && is_alive(table.head, hash)) {
     node.has_table = true;
-    std::set<std::string> found;
+    std::set<std::string> mount_points;
     const uint32_t used =
         std::min<uint32_t>(__atomic_load_n(&table.head.mounts, __ATOMIC_ACQUIRE), SES_TABLE_MOUNTS);
     for (uint32_t i = 0; i < used; ++i) {
       const ses_table_mount &mount = table.mounts[i];
       if (__atomic_load_n(&mount.system, __ATOMIC_ACQUIRE) < SES_TABLE_SYSTEMS) {
-        found.emplace(mount.mount_point, strnlen(mount.mount_point, sizeof mount.mount_point));
+        mount_points.emplace(mount.mount_point,
+                             strnlen(mount.mount_point, sizeof mount.mount_point));
       }
     }
-    node.mounts.assign(found.begin(), found.end());
+    node.mounts.assign(mount_points.begin(), mount_points.end());
   }
   ses_segment_detach(at);
 }

@@ -111,9 +111,9 @@ bool wrong(const char *message) {
 }
 
 bool is_understood(const std::string &text) {
-  ses_wire_requirement found[SES_REQUIRE_KINDS];
+  ses_wire_requirement requirements[SES_REQUIRE_KINDS];
   const char *rest = nullptr;
-  if (ses_require_parse(text.c_str(), found, &rest) >= 0) {
+  if (ses_require_parse(text.c_str(), requirements, &rest) >= 0) {
     return true;
   }
   std::string why(SES_REQUIRE_WRONG_LENGTH + std::strlen(rest), '\0');

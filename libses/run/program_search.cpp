@@ -21,10 +21,10 @@ int why_not(const std::string &path) {
 
 } // namespace
 
-Found find_program(const std::string &name) {
+Program find_program(const std::string &name) {
   if (name.find('/') != std::string::npos) {
     const int error = why_not(name);
-    return error == 0 ? Found{name, 0} : Found{"", error};
+    return error == 0 ? Program{name, 0} : Program{"", error};
   }
   const char *path = std::getenv("PATH");
   std::string directories = path != nullptr ? path : "/bin:/usr/bin"; // execvp()'s own

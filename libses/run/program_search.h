@@ -6,13 +6,13 @@
 
 namespace ses::run {
 
-struct Found {
+struct Program {
   std::string path; // empty: none
   int error = 0;    // then: ENOENT, or EACCES when there is one that may not be run
 };
 
 // A name with a '/' is a path; any other is looked for in PATH.
-Found find_program(const std::string &name);
+Program find_program(const std::string &name);
 
 } // namespace ses::run
 

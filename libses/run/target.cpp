@@ -98,13 +98,13 @@ std::string follow_env(Target &target, const std::string &script) {
   if (command.program.empty()) {
     return "";
   }
-  const Found found = find_program(command.program);
-  if (found.path.empty()) {
-    set_missing(target, command.program, found.error);
+  const Program program = find_program(command.program);
+  if (program.path.empty()) {
+    set_missing(target, command.program, program.error);
   } else if (command.clears) {
     target.kind = Kind::kClearsEnvironment;
   }
-  return found.path;
+  return program.path;
 }
 
 } // namespace
@@ -112,19 +112,19 @@ std::string follow_env(Target &target, const std::string &script) {
 Target inspect(const std::string &name) {
   Target target;
   target.name = name;
-  const Found found = find_program(name);
-  if (found.path.empty()) {
-    set_missing(target, name, found.error);
+  const Program program = find_program(name);
+  if (program.path.empty()) {
+    set_missing(target, name, program.error);
     return target;
   }
-  target.path = found.path;
-  std::string path = found.path;
+  target.path = program.path;
+  std::string path = program.path;
   while (target.interpreters.size() <= kMaxInterpreters) {
     const std::string next = follow(target, path);
     if (next.empty()) {
       return target;
     }
-    const Found interpreter =
+    const Program interpreter =
         find_program(next.find('/') == std::string::npos ? "./" + next : next);
     if (interpreter.path.empty()) {
       set_missing(target, next, interpreter.error);

@@ -92,7 +92,7 @@ bool FileBounds::begins(const std::string &node, const std::string &user, double
   auto &begun = _begun[node];
   if (begun.at != now) { /* once for many files */
     begun.at = now;
-    std::erase_if(begun.of_user, [&](const auto &one) { return one.second <= now; });
+    std::erase_if(begun.of_user, [&](const auto &of_user) { return of_user.second <= now; });
   }
   double own = begun.of_user.try_emplace(user, now).first->second;
   std::size_t users = begun.of_user.size();
@@ -102,7 +102,7 @@ bool FileBounds::begins(const std::string &node, const std::string &user, double
   begun.all = std::max(now, begun.all) + 1.0 / _rate;
   begun.of_user[user] = std::min(own, now + _averaged_over) + static_cast<double>(users) / _rate;
   if (_begun.size() > _many) {
-    std::erase_if(_begun, [&](const auto &one) { return one.second.all <= now; });
+    std::erase_if(_begun, [&](const auto &of_node) { return of_node.second.all <= now; });
     _many = std::max(few, 2 * _begun.size());
   }
   return true;
@@ -141,7 +141,7 @@ double Arrivals::of_other_nodes(const std::string &system, const std::string &no
 }
 
 void Arrivals::forget(double now) {
-  std::erase_if(_of_node, [&](const auto &one) { return one.second.rate(now) <= nothing; });
+  std::erase_if(_of_node, [&](const auto &of_node) { return of_node.second.rate(now) <= nothing; });
 }
 
 } // namespace ses::state

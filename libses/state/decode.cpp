@@ -78,8 +78,8 @@ std::uint64_t whole(ondemand::value value, std::uint64_t least, std::uint64_t mo
 }
 
 std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char one) {
-    return (static_cast<unsigned char>(one) & 0xc0U) != 0x80;
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80;
   }));
 }
 
@@ -95,8 +95,8 @@ std::string text(ondemand::value value, std::size_t least, std::size_t most) {
 /* Without control characters. */
 std::string name(ondemand::value value, std::size_t least = 1, std::size_t most = max_name) {
   auto read = text(value, least, most);
-  need(std::none_of(read.begin(), read.end(), [](char one) {
-    return static_cast<unsigned char>(one) < 0x20 || one == 0x7f;
+  need(std::none_of(read.begin(), read.end(), [](char byte) {
+    return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f;
   }));
   return read;
 }
@@ -134,7 +134,7 @@ template <class To, class Read> auto into(std::optional<To> &to, Read read) {
 }
 template <class To, class Read> auto into(std::vector<To> &to, std::size_t most, Read read) {
   return [&to, most, read](ondemand::value value) {
-    items(value, most, [&](ondemand::value one) { to.push_back(read(one)); });
+    items(value, most, [&](ondemand::value member) { to.push_back(read(member)); });
   };
 }
 
@@ -209,7 +209,7 @@ Report opened(ondemand::value value) {
   bool idle = false;
   auto path = text_up_to(max_path, 1);
   read(value, needed("placement_id", into(made.id, id)), needed("user", into(user, any_name)),
-       needed("device", [&](ondemand::value one) { device = one.get_uint64(); }),
+       needed("device", [&](ondemand::value field) { device = field.get_uint64(); }),
        needed("inode", into(number, inode)), member("path", into(made.path, path)),
        member("pid", into(made.pid, process)),
        member("opened_at", into(made.opened_at, up_to(max_time))),
@@ -228,8 +228,8 @@ Report opened(ondemand::value value) {
 /* Doubts that nobody here knows are passed over. */
 std::vector<Doubt> doubts(ondemand::value value) {
   std::vector<Doubt> made;
-  items(value, max_doubts, [&](ondemand::value one) {
-    auto known = named<Doubt>(text(one, 0, max_doubt));
+  items(value, max_doubts, [&](ondemand::value doubt) {
+    auto known = named<Doubt>(text(doubt, 0, max_doubt));
     if (known && std::find(made.begin(), made.end(), *known) == made.end())
       made.push_back(*known);
   });
@@ -285,13 +285,14 @@ Decoded decoded(ondemand::object message) {
     if (key == "opened") {
       need(!std::exchange(has_opened, true));
       items(value, max_files,
-            [&](ondemand::value one) { read.files.opened.push_back(opened(one)); });
+            [&](ondemand::value file) { read.files.opened.push_back(opened(file)); });
     } else if (key == "ended") {
       need(!std::exchange(has_ended, true));
-      items(value, max_files, [&](ondemand::value one) { read.files.ended.push_back(ended(one)); });
+      items(value, max_files,
+            [&](ondemand::value file) { read.files.ended.push_back(ended(file)); });
     } else {
       need(std::all_of(key.begin(), key.end(),
-                       [](char one) { return one > 0x1f && one != '"' && one != '\\'; }));
+                       [](char byte) { return byte > 0x1f && byte != '"' && byte != '\\'; }));
       if (read.rest.size() > 1)
         read.rest += ',';
       read.rest.append("\"").append(key).append("\":").append(

@@ -77,16 +77,16 @@ void Ledger::describe(std::vector<ElementPtr> elements,
 
 void Ledger::count_again() {
   for (auto &[id, entry] : _records) {
-    if (entry.ended_at != 0 || entry.one->idle)
+    if (entry.ended_at != 0 || entry.placement->idle)
       continue;
-    counter.count(numbers_of(*entry.one), 1.0, entry.one->expected_bytes.value_or(0.0));
+    counter.count(numbers_of(*entry.placement), 1.0, entry.placement->expected_bytes.value_or(0.0));
     promise(entry);
   }
 }
 
 PlacementPtr Ledger::find(Id id) const {
   auto there = _records.find(id);
-  return there == _records.end() ? nullptr : there->second.one;
+  return there == _records.end() ? nullptr : there->second.placement;
 }
 
 PlacementPtr Ledger::get(Id id) const {
@@ -126,7 +126,7 @@ PlacementPtr Ledger::open(const Report &report, double now, const std::string &n
       stop(entry, now);
     else if (!before->idle)
       hold(*before, *opened);
-    entry.one = opened;
+    entry.placement = opened;
     enter(*opened);
     if (before->idle && !opened->idle)
       begin(entry);
@@ -152,7 +152,7 @@ bool Ledger::change(const PlacementPtr &place) {
     leave(*before);
     if (!before->idle)
       hold(*before, *place);
-    entry.one = place;
+    entry.placement = place;
     enter(*place);
     note(place->id);
   }
@@ -164,7 +164,7 @@ PlacementPtr Ledger::end(const Ended &ended, double now) {
   auto &entry = _records.at(ended.id);
   if (entry.ended_at != 0)
     return complete(entry, ended);
-  auto before = entry.one;
+  auto before = entry.placement;
   if (!before->idle)
     stop(entry, now);
   auto over = std::make_shared<Placement>(*before);
@@ -188,7 +188,7 @@ PlacementPtr Ledger::end(const Ended &ended, double now) {
 }
 
 PlacementPtr Ledger::complete(Entry &entry, const Ended &ended) {
-  const auto &before = entry.one;
+  const auto &before = entry.placement;
   bool size = ended.bytes_written && !before->bytes_written;
   bool figures = ended.achieved && !before->achieved;
   if (!size && !figures && (!ended.path || before->path))
@@ -200,7 +200,7 @@ PlacementPtr Ledger::complete(Entry &entry, const Ended &ended) {
     completed->achieved = ended.achieved;
   if (!completed->path)
     completed->path = ended.path;
-  entry.one = completed;
+  entry.placement = completed;
   note(completed->id);
   if (size)
     sized(completed, *completed->bytes_written, true);
@@ -211,11 +211,12 @@ PlacementPtr Ledger::complete(Entry &entry, const Ended &ended) {
 
 bool Ledger::keep_verdict(const PlacementPtr &placement, FileVerdictPtr verdict) {
   auto there = _records.find(placement->id);
-  if (there == _records.end() || there->second.one != placement || there->second.ended_at == 0)
+  if (there == _records.end() || there->second.placement != placement ||
+      there->second.ended_at == 0)
     return false;
   auto judged = std::make_shared<Placement>(*placement);
   judged->file_verdict = std::move(verdict);
-  there->second.one = judged;
+  there->second.placement = judged;
   note(placement->id);
   return true;
 }
@@ -224,10 +225,10 @@ void Ledger::release(Id id, double now) {
   auto there = _records.find(id);
   if (there == _records.end() || there->second.ended_at != 0)
     return;
-  auto one = there->second.one;
-  if (!one->idle)
+  auto placement = there->second.placement;
+  if (!placement->idle)
     stop(there->second, now);
-  leave(*one);
+  leave(*placement);
   _open_count--;
   _records.erase(there);
   settle(id, now);
@@ -239,7 +240,7 @@ void Ledger::inherit(const Placement &stored) {
   auto there = _records.find(stored.id);
   if (there == _records.end())
     return;
-  auto known = std::make_shared<Placement>(*there->second.one);
+  auto known = std::make_shared<Placement>(*there->second.placement);
   known->distance = stored.distance;
   known->predicted = stored.predicted;
   known->why = stored.why;
@@ -251,7 +252,7 @@ void Ledger::inherit(const Placement &stored) {
   known->stripe_size = stored.stripe_size;
   known->decided_by = stored.decided_by;
   known->expected_from = stored.expected_from;
-  there->second.one = known;
+  there->second.placement = known;
   if (known->ended)
     over(known);
 }
@@ -263,7 +264,7 @@ std::size_t Ledger::expire(double now, std::size_t limit) {
     _leases.pop();
     auto there = _records.find(id);
     if (there != _records.end() && there->second.ended_at == 0 &&
-        there->second.one->lease_until <= now) {
+        there->second.placement->lease_until <= now) {
       end({.id = id, .reason = EndReason::expired, .bytes_written = {}, .path = {}, .achieved = {}},
           now);
       count++;
@@ -289,15 +290,15 @@ std::size_t Ledger::count_open_on(const std::string &node) const {
 bool Ledger::is_ended_by_node(Id id) const {
   auto there = _records.find(id);
   return there != _records.end() && there->second.ended_at != 0 &&
-         !may_return(there->second.one->end_reason);
+         !may_return(there->second.placement->end_reason);
 }
 
 std::vector<PlacementPtr> Ledger::records(const Text &user) const {
   std::vector<PlacementPtr> kept;
   kept.reserve(user ? 0 : _records.size());
   for (const auto &[id, entry] : _records)
-    if (!user || entry.one->subject->user == *user)
-      kept.push_back(entry.one);
+    if (!user || entry.placement->subject->user == *user)
+      kept.push_back(entry.placement);
   return kept;
 }
 

@@ -171,7 +171,7 @@ public:
 
 private:
   struct Entry {
-    PlacementPtr one;
+    PlacementPtr placement;
     std::uint64_t ended_at = 0;    /* its place among those that ended; 0: it is open */
     double rate = 0.0, hard = 0.0; /* of writing, as it was promised */
   };

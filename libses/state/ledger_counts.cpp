@@ -26,7 +26,7 @@ void Ledger::activate(Entry &entry, const PlacementPtr &placement) {
   if (entry.ended_at != 0)
     _ended_count--;
   entry.ended_at = 0;
-  entry.one = placement;
+  entry.placement = placement;
   _open_count++;
   if (of_peers.contains(placement->id))
     hooks.taken_over(placement->id, placement->placed_at);
@@ -75,30 +75,30 @@ void Ledger::hold(const Placement &before, const Placement &now) {
 }
 
 void Ledger::begin(Entry &entry) {
-  const auto &one = *entry.one;
-  counter.begin(one.id, numbers_of(one), one.began(), one.expected_bytes);
+  const auto &placement = *entry.placement;
+  counter.begin(placement.id, numbers_of(placement), placement.began(), placement.expected_bytes);
   promise(entry);
 }
 
 void Ledger::promise(Entry &entry) {
-  const auto &one = *entry.one;
-  entry.rate = one.why ? one.why->rate : 0.0;
-  entry.hard = one.why ? one.why->hard_rate : 0.0;
+  const auto &placement = *entry.placement;
+  entry.rate = placement.why ? placement.why->rate : 0.0;
+  entry.hard = placement.why ? placement.why->hard_rate : 0.0;
   if (entry.rate > 0.0)
-    counter.promise(numbers_of(one), entry.rate, entry.hard, 1);
+    counter.promise(numbers_of(placement), entry.rate, entry.hard, 1);
 }
 
 void Ledger::stop(Entry &entry, double now) {
-  const auto &one = *entry.one;
-  auto numbers = numbers_of(one);
-  counter.end(one.id, numbers, one.began(), one.expected_bytes, now);
+  const auto &placement = *entry.placement;
+  auto numbers = numbers_of(placement);
+  counter.end(placement.id, numbers, placement.began(), placement.expected_bytes, now);
   if (entry.rate > 0.0)
     counter.promise(numbers, entry.rate, entry.hard, -1);
   entry.rate = entry.hard = 0.0;
 }
 
 void Ledger::keep(Entry &entry, const PlacementPtr &placement) {
-  entry.one = placement;
+  entry.placement = placement;
   entry.ended_at = _ended_next++;
   _ended.emplace_back(placement->id, entry.ended_at);
   _ended_count++;

@@ -10,13 +10,14 @@ namespace {
 constexpr std::size_t max_parts = 16, max_part = 100, max_pattern = 200; /* of characters */
 constexpr std::size_t random_length = 6, random_changes = 3, hex_length = 8, max_ending = 4;
 
-bool digit(char one) { return one >= '0' && one <= '9'; }
-bool small(char one) { return one >= 'a' && one <= 'z'; }
-bool large(char one) { return one >= 'A' && one <= 'Z'; }
-bool letter(char one) { return small(one) || large(one); }
-bool plain(char one) { return digit(one) || letter(one); }
-bool hex(char one) {
-  return digit(one) || (one >= 'a' && one <= 'f') || (one >= 'A' && one <= 'F');
+bool digit(char character) { return character >= '0' && character <= '9'; }
+bool small(char character) { return character >= 'a' && character <= 'z'; }
+bool large(char character) { return character >= 'A' && character <= 'Z'; }
+bool letter(char character) { return small(character) || large(character); }
+bool plain(char character) { return digit(character) || letter(character); }
+bool hex(char character) {
+  return digit(character) || (character >= 'a' && character <= 'f') ||
+         (character >= 'A' && character <= 'F');
 }
 
 std::string_view last(std::string_view text, std::size_t characters) {
@@ -42,9 +43,9 @@ bool is_uuid(std::string_view text) {
 std::size_t changes(std::string_view part) {
   std::size_t count = 0;
   for (std::size_t at = 0; at + 1 < part.size(); at++) {
-    char one = part[at], next = part[at + 1];
-    count +=
-        (digit(one) && letter(next)) || (letter(one) && digit(next)) || (small(one) && large(next));
+    char here = part[at], next = part[at + 1];
+    count += (digit(here) && letter(next)) || (letter(here) && digit(next)) ||
+             (small(here) && large(next));
   }
   return count;
 }
@@ -68,9 +69,9 @@ void blur(std::string &out, std::string_view text) {
   std::string without;
   if (text.find('-') != std::string_view::npos) {
     for (std::size_t at = 0; at < text.size();) {
-      bool found = is_uuid(text.substr(at));
-      without += found ? '#' : text[at];
-      at += found ? 36 : 1;
+      bool is_id = is_uuid(text.substr(at));
+      without += is_id ? '#' : text[at];
+      at += is_id ? 36 : 1;
     }
     text = without;
   }

@@ -87,8 +87,8 @@ void Counter::promise(std::span<const std::uint32_t> elements, double rate, doub
   for (auto element : elements)
     on_device(element, [&](std::uint32_t row) {
       auto &promises = _rows[row].promises;
-      auto alike = std::find_if(promises.begin(), promises.end(), [&](const Promise &one) {
-        return one.rate == rate && one.hard == hard;
+      auto alike = std::find_if(promises.begin(), promises.end(), [&](const Promise &promise) {
+        return promise.rate == rate && promise.hard == hard;
       });
       if (alike == promises.end()) {
         if (number < 0)
@@ -99,9 +99,9 @@ void Counter::promise(std::span<const std::uint32_t> elements, double rate, doub
       if (alike->number == 0)
         promises.erase(alike);
       double largest = 0.0, largest_hard = 0.0;
-      for (const auto &one : promises) {
-        largest = std::max(largest, one.rate);
-        largest_hard = std::max(largest_hard, one.hard);
+      for (const auto &promise : promises) {
+        largest = std::max(largest, promise.rate);
+        largest_hard = std::max(largest_hard, promise.hard);
       }
       _counts.promises[row] += number;
       _counts.promised[row] = largest;

@@ -47,18 +47,18 @@ std::string loads_text(std::span<const ses_core_element> elements,
       throw std::out_of_range("no such row");
     if (changed[row] <= since)
       continue;
-    const auto &one = elements[row];
+    const auto &element = elements[row];
     out.append(out.empty() ? "[" : ",[").append(std::to_string(place));
-    for (float number : {one.busy, one.busy_average, one.foreign, one.foreign_average, one.own,
-                         one.server_streams})
+    for (float number : {element.busy, element.busy_average, element.foreign,
+                         element.foreign_average, element.own, element.server_streams})
       put(out, static_cast<double>(number));
-    put_whole(out, one.free);
-    put_whole(out, one.reserved);
+    put_whole(out, element.free);
+    put_whole(out, element.reserved);
     double age = now - sampled_at[row];
     put(out, std::isnan(age) ? age : std::max(0.0, age));
-    out.append(",").append(std::to_string(one.state));
-    out.append(",").append(std::to_string(one.last_placed));
-    for (float number : {one.promises, one.promised, one.promised_hard})
+    out.append(",").append(std::to_string(element.state));
+    out.append(",").append(std::to_string(element.last_placed));
+    for (float number : {element.promises, element.promised, element.promised_hard})
       put_whole(out, std::trunc(static_cast<double>(number)));
     out += ']';
   }

@@ -133,8 +133,10 @@ KindVerdict judged(const Prediction &asked, const Achieved *achieved) {
   return {asked.kind, asked.bound, asked.value, rate.achieved, rate.at_least, verdict, rate.why};
 }
 
-double missed_part(const KindVerdict &one) {
-  return !one.achieved || one.bound <= 0 ? 0.0 : std::max(0.0, 1.0 - *one.achieved / one.bound);
+double missed_part(const KindVerdict &judged) {
+  return !judged.achieved || judged.bound <= 0
+             ? 0.0
+             : std::max(0.0, 1.0 - *judged.achieved / judged.bound);
 }
 
 /* How bad it is: who cannot say is better than who met. */
@@ -145,28 +147,29 @@ int badness(Verdict verdict) {
                                         : 3;
 }
 
-void find_cause(FileVerdict &made, const KindVerdict &one, const Achieved &achieved,
+void find_cause(FileVerdict &made, const KindVerdict &judged, const Achieved &achieved,
                 const std::optional<ElementLoad> &load) {
   auto say = [&](std::optional<Cause> cause, std::string why) {
     made.cause = cause;
     made.why = std::move(why);
   };
-  auto kind = one.kind->predicts;
+  auto kind = judged.kind->predicts;
   auto [bytes, seconds] = moved(kind, achieved);
-  if (!is_current(kind) && seconds > 0 && bytes / seconds >= nearly * one.bound)
+  if (!is_current(kind) && seconds > 0 && bytes / seconds >= nearly * judged.bound)
     return say(
         Cause::program,
         words("The program itself waited elsewhere: data moved in %.0f%% of the time, at %s.",
-              100 * moving(kind, achieved), amount(*one.kind, bytes / seconds).c_str()));
+              100 * moving(kind, achieved), amount(*judged.kind, bytes / seconds).c_str()));
   if (load && load->health < slow)
     return say(
         Cause::slow_element,
         words("The element was slower than described: %.0f%% of that at most while it was busy.",
               100 * load->health));
-  if (one.predicted && *one.predicted < one.bound &&
-      one.achieved.value_or(0.0) >= nearly * *one.predicted)
-    return say(Cause::foreseen, "No more was to be had: " + amount(*one.kind, *one.predicted) +
-                                    " were predicted when it was created.");
+  if (judged.predicted && *judged.predicted < judged.bound &&
+      judged.achieved.value_or(0.0) >= nearly * *judged.predicted)
+    return say(Cause::foreseen,
+               "No more was to be had: " + amount(*judged.kind, *judged.predicted) +
+                   " were predicted when it was created.");
   if (load && load->most > load->first + itself + more_streams)
     return say(Cause::others,
                words("Others came: %.0f streams were on the element before it, and %.0f beside it "
@@ -224,12 +227,13 @@ Number prediction_error(const FileVerdict &verdict, const Achieved *achieved) {
   if (achieved == nullptr || !achieved->doubts.empty() || !verdict.verdict ||
       verdict.verdict == Verdict::cannot_say)
     return {};
-  for (const auto &one : verdict.kinds) {
-    if (!is_current(one.kind->predicts) || one.predicted.value_or(0.0) == 0.0 || !one.achieved)
+  for (const auto &judged : verdict.kinds) {
+    if (!is_current(judged.kind->predicts) || judged.predicted.value_or(0.0) == 0.0 ||
+        !judged.achieved)
       continue;
-    bool enough = *one.achieved >= one.bound && *one.achieved <= *one.predicted;
-    if (moving(one.kind->predicts, *achieved) >= moving_part && !enough)
-      return *one.achieved / *one.predicted;
+    bool enough = *judged.achieved >= judged.bound && *judged.achieved <= *judged.predicted;
+    if (moving(judged.kind->predicts, *achieved) >= moving_part && !enough)
+      return *judged.achieved / *judged.predicted;
   }
   return {};
 }
@@ -297,16 +301,16 @@ std::optional<ElementLoad> LoadHistory::during(const std::string &element, doubl
     return first[static_cast<std::ptrdiff_t>(at)].cells.at(row->second);
   };
   for (std::size_t at = 0; at < count; at++) {
-    auto one = cell(at);
-    if (!std::isnan(one.busy)) {
-      busy += one.busy;
+    auto sample = cell(at);
+    if (!std::isnan(sample.busy)) {
+      busy += sample.busy;
       seen++;
     }
-    if (!std::isnan(one.health))
+    if (!std::isnan(sample.health))
       load.health =
-          std::exchange(known, true) ? std::min<double>(load.health, one.health) : one.health;
-    if (!std::isnan(one.streams))
-      load.most = std::max<double>(load.most, one.streams);
+          std::exchange(known, true) ? std::min<double>(load.health, sample.health) : sample.health;
+    if (!std::isnan(sample.streams))
+      load.most = std::max<double>(load.most, sample.streams);
   }
   if (seen > 0)
     load.busy = busy / static_cast<double>(seen);
@@ -314,10 +318,10 @@ std::optional<ElementLoad> LoadHistory::during(const std::string &element, doubl
   std::size_t points = std::min(count, max_points);
   for (std::size_t at = 0; at < points; at++) {
     std::size_t place = count <= max_points ? at : at * (count - 1) / (max_points - 1);
-    auto one = cell(place);
+    auto sample = cell(place);
     load.points.push_back(
         {rounded(std::max(0.0, first[static_cast<std::ptrdiff_t>(place)].at - begin), 1),
-         rounded(number(one.busy, -1.0), 3), number(one.streams, 0.0)});
+         rounded(number(sample.busy, -1.0), 3), number(sample.streams, 0.0)});
   }
   return load;
 }

@@ -106,7 +106,7 @@ def _split(name: str, head: str, links: str, own: list[Command], program: Progra
     pages: dict[str, str] = {}
     common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
     while len((whole := _own_page(head, links, own, shared)).splitlines()) > _MAX_LINES:
-        longest = max(own, key=lambda one: len(_sections([one], shared).splitlines()))
+        longest = max(own, key=lambda command: len(_sections([command], shared).splitlines()))
         own.remove(longest)
         page = _page(longest.name)
         pages[f"commands/{page}"] = f"{MADE}# {longest.name}\n\n{common}{_sections([longest], shared)}"
@@ -190,5 +190,5 @@ def marked(text: str) -> str:
     return "".join(parts)
 
 
-def _link(found: re.Match[str]) -> str:
-    return f"[{found[1]}](../../{found[1]})"
+def _link(match: re.Match[str]) -> str:
+    return f"[{match[1]}](../../{match[1]})"

@@ -68,9 +68,9 @@ def _page(program: Program, names: list[tuple[str, int]]) -> str:
 
 
 def _version() -> str:
-    found = re.search(r"VERSION ([0-9.]+) ", (ROOT / "libses/CMakeLists.txt").read_text("utf-8"))
-    assert found
-    return found[1]
+    version = re.search(r"VERSION ([0-9.]+) ", (ROOT / "libses/CMakeLists.txt").read_text("utf-8"))
+    assert version
+    return version[1]
 
 
 def _use(name: str, arguments: str) -> str:

@@ -26,14 +26,14 @@ class Metric:
 
 def metrics_of(folder: Path) -> list[Metric]:
     """Return the families that the sources below ``folder`` declare, by name; raises ValueError for none."""
-    found = {
+    metrics = {
         entry.name: entry
         for path in folder.rglob("*.py")
         for entry in _declared(ast.parse(path.read_text("utf-8")))
     }
-    if not found:
+    if not metrics:
         raise ValueError(f"{folder} declares no metrics")
-    return [found[name] for name in sorted(found)]
+    return [metrics[name] for name in sorted(metrics)]
 
 
 def _declared(tree: ast.Module) -> Iterator[Metric]:

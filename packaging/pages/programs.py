@@ -125,8 +125,8 @@ def _of_click(name: str, section: int, folder: str, main: click.Group) -> Progra
 
 def _children(group: click.Group) -> list[tuple[str, click.Command]]:
     context = click.Context(group)
-    found = ((name, group.get_command(context, name)) for name in sorted(group.list_commands(context)))
-    return [(name, entry) for name, entry in found if entry is not None and not entry.hidden]
+    commands = ((name, group.get_command(context, name)) for name in sorted(group.list_commands(context)))
+    return [(name, entry) for name, entry in commands if entry is not None and not entry.hidden]
 
 
 def _commands(group: click.Group, context: click.Context) -> Iterator[Command]:
@@ -190,9 +190,9 @@ def _of_help(name: str, section: int, folder: str, built: str) -> Program:
     text = subprocess.run(
         [ROOT / built, "--help"], capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}
     ).stdout
-    head, found, rest = text.partition("Options:\n")
+    head, separator, rest = text.partition("Options:\n")
     usage = re.search(rf"^Usage: (?:\S*/)?{re.escape(name)} (.*)$", head, re.MULTILINE)
-    assert found, f"{name} --help lists no options"
+    assert separator, f"{name} --help lists no options"
     assert usage, f"{name} --help has no line of usage"
     help_text = _plain(head.replace(usage[0], ""))
     options: list[Option] = []

@@ -114,12 +114,12 @@ def _policies() -> str:
     return text + "\n\n" + _table(("setting", "value", "default", "meaning"), rows)
 
 
-def _policy_type(one: Setting) -> str:
-    if isinstance(one.default, bool):
+def _policy_type(setting: Setting) -> str:
+    if isinstance(setting.default, bool):
         return "true or false"
-    if isinstance(one.default, frozenset):
+    if isinstance(setting.default, frozenset):
         return "list of texts"
-    return f"{'whole number' if isinstance(one.default, int) else 'number'} {one.range}"
+    return f"{'whole number' if isinstance(setting.default, int) else 'number'} {setting.range}"
 
 
 def _default_text(value: Any) -> str:

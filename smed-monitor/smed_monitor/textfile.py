@@ -91,7 +91,7 @@ class Server:
             raise
         collector, sample = self._collector, self._collector.parse(reply.body)
         elements = [
-            ElementSettings(id="local/ost", target="local", ost=ost) for ost in collector.found(sample)
+            ElementSettings(id="local/ost", target="local", ost=ost) for ost in collector.names(sample)
         ]
         readings = {str(each.ost): collector.reading(sample, each) for each in elements}
         return page(readings, reply.at.wall) + quotas

@@ -20,6 +20,7 @@ def link(program: Path, probe: str | Path, *options: str | Path) -> Path:
     objects = sorted((BUILD / "agent/CMakeFiles/ses-agent.dir/Unity").glob("*.o"))
     assert objects, f"no agent was built in {BUILD}: run `make native` first"
     archives = [BUILD / f"{name}/libses_{name}.a" for name in ("core", "segment", "system")]
+    archives.append(BUILD / "src/libses_layout.a")
     parts = [Path(__file__).parent / "probes" / probe, *objects, *options, *archives]
     ran([*COMMAND, "-o", program, *parts, *LIBRARIES])
     return program

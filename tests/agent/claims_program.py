@@ -183,22 +183,22 @@ class Table(_Segment):
 
     def users(self) -> dict[int, tuple[int, int]]:
         """Segment and instance by uid."""
-        found = {}
+        users = {}
         for place in range(min(self.get32(self.USERS), 256)):
             uid, segment, instance = struct.unpack("=IiQ", self.read(self.USERS_AT + place * 16, 16))
             if segment >= 0:
-                found[uid] = (segment, instance)
-        return found
+                users[uid] = (segment, instance)
+        return users
 
     def mounts(self) -> dict[int, tuple[int, str]]:
         """System and mount point by device."""
-        found = {}
+        mounts = {}
         for place in range(min(self.get32(self.MOUNTS), 32)):
             raw = self.read(self.MOUNTS_AT + place * 304, 304)
             major, minor, system, _, path = struct.unpack("=IIII288s", raw)
             if system < 8:
-                found[os.makedev(major, minor)] = (system, path.split(b"\0", 1)[0].decode())
-        return found
+                mounts[os.makedev(major, minor)] = (system, path.split(b"\0", 1)[0].decode())
+        return mounts
 
     def wake(self) -> bool:
         """As programs do; return whether the agent slept."""
@@ -274,7 +274,7 @@ class Claims(_Segment):
         ]
 
     def needs(self) -> list[Entry]:
-        found = []
+        needs = []
         for place in range(64):
             raw = self.read(self.NEEDS_AT + place * 256, 256)
             sequence, _, application, digest = struct.unpack("=IIQQ", raw[:24])
@@ -282,8 +282,8 @@ class Claims(_Segment):
                 break
             _, room, count, _, *values = self._NEED.unpack(raw[24:240])
             wanted = tuple(tuple(values[5 * i : 5 * i + 5]) for i in range(count))
-            found.append(Entry(application, digest, room, wanted))  # type: ignore[arg-type]
-        return found
+            needs.append(Entry(application, digest, room, wanted))  # type: ignore[arg-type]
+        return needs
 
     def take_slot(self) -> tuple[int, int]:
         """The place of a free slot, and the state of the claim."""
@@ -301,7 +301,7 @@ class Claims(_Segment):
         epoch = self.table.system(system)["epoch"]
         claims = self.open_claims(system)  # first: what the table takes up meanwhile is not missed
         rows = self.table.rows(system)
-        seen = [round(one.own) + more for one, more in zip(rows, claims, strict=True)]
+        seen = [round(element.own) + more for element, more in zip(rows, claims, strict=True)]
         if row is None:
             row = min(
                 range(len(rows)),

@@ -133,5 +133,5 @@ def agent(start: Start) -> Agent:
 @pytest.fixture
 def claims(agent: Agent) -> Iterator[Claims]:
     """The claims of this user; nothing is counted yet."""
-    with attached(agent) as found:
-        yield found
+    with attached(agent) as segment:
+        yield segment

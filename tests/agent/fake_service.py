@@ -218,11 +218,11 @@ class FakeService:
         assert len(body["opened"]) + len(body["ended"]) <= 2000
         unknown = []
         files = [*body["opened"], *body["ended"]]
-        refused = {one["placement_id"]: why for one in files if (why := self.refuses(one))}
+        refused = {announced["placement_id"]: why for announced in files if (why := self.refuses(announced))}
         items = [
             {"list": "decisions", "index": number, "detail": why}
-            for number, one in enumerate(body["decisions"])
-            if (why := self.refuses(one))
+            for number, decision in enumerate(body["decisions"])
+            if (why := self.refuses(decision))
         ]
         with self._lock:
             first = body["incarnation"] not in self._incarnations
@@ -261,7 +261,9 @@ class FakeService:
             "stored": self.stored,
             "next_within_seconds": self.pace,
             "unknown": unknown,
-            "refused": [{"placement_id": one, "detail": why} for one, why in refused.items()],
+            "refused": [
+                {"placement_id": placement_id, "detail": why} for placement_id, why in refused.items()
+            ],
             "refused_items": items,
             "open": held if first else None,
             "tables": [self._table(table) for table in body["tables"] if table["system"] in self._systems()],

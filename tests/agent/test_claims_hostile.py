@@ -103,9 +103,9 @@ def test_file_of_another_user_is_not_believed(agent: Agent, service: FakeService
     status = victim.stat()
     mine = agent.socket.parent
     let_others_in(mine)
-    told = mine / "told"
-    told.mkdir(mode=0o777)
-    told.chmod(0o777)
+    ids = mine / "told"
+    ids.mkdir(mode=0o777)
+    ids.chmod(0o777)
 
     def claim_it() -> None:
         agent.ask().close()
@@ -113,10 +113,10 @@ def test_file_of_another_user_is_not_believed(agent: Agent, service: FakeService
         claims.wait_until_staged()
         claim = claims.choose()
         claims.complete(claim, status=status, path=victim)
-        (told / claims.id_of(claim)).touch()
+        (ids / claims.id_of(claim)).touch()
 
     as_user(NOBODY, claim_it)
-    (placement,) = (path.name for path in told.iterdir())
+    (placement,) = (path.name for path in ids.iterdir())
     table = Table(agent.socket)
     wait_until(lambda: agent.says("claimed a file that is not its own"), "it is refused")
     wait_until(lambda: not any(table.own().values()), "nothing is counted")

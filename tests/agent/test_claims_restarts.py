@@ -67,7 +67,7 @@ def test_stopped_agent_waits_for_a_create_on_its_way(
         os.close(fd)
         if was_soon:
             break
-    assert [told["path"] for told in service.opened(claims.id_of(claim))] == [str(path)]
+    assert [opened["path"] for opened in service.opened(claims.id_of(claim))] == [str(path)]
 
 
 @pytest.mark.parametrize("gone", [signal.SIGTERM, signal.SIGKILL])

@@ -39,8 +39,8 @@ def claims(start: Start, clock: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         }.items():
             environment.setenv(name, value)
         agent = start(until="union has")
-    with attached(agent) as found:
-        yield found
+    with attached(agent) as segment:
+        yield segment
 
 
 def close_at_once(claims: Claims, path: Path) -> str:

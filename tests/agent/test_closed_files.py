@@ -26,8 +26,8 @@ def slow() -> str:
 def claims(start: Start, service: FakeService, slow: str) -> Iterator[Claims]:
     service.facts = {element: {slow: SLOW} for element in service.targets}
     agent = start(until="union has")
-    with attached(agent) as found:
-        yield found
+    with attached(agent) as segment:
+        yield segment
 
 
 def close(claims: Claims, path: Path, content: bytes) -> str:
@@ -80,7 +80,7 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What is reported of files by what happened to them since they were closed."""
     place = tmp_path_factory.mktemp("closed")
     program = link(place / "closed_files", "closed_files.cpp")
@@ -100,6 +100,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ],
 )
 def test_closed_file_is_a_stream_while_somebody_has_it_open(
-    told: list[str], case: str, looks: list[str]
+    reported: list[str], case: str, looks: list[str]
 ) -> None:
-    assert [line for line in told if line.startswith(f"{case}:")] == [f"{case}:{look}" for look in looks]
+    assert [line for line in reported if line.startswith(f"{case}:")] == [f"{case}:{look}" for look in looks]

@@ -56,9 +56,11 @@ def test_it_may_sleep_there(start: Start) -> None:
     table.detach()
 
 
-@pytest.mark.parametrize(("options", "told"), [(("--core", "1023"), "--core 1023"), (("--sleep",), "--core")])
+@pytest.mark.parametrize(
+    ("options", "message"), [(("--core", "1023"), "--core 1023"), (("--sleep",), "--core")]
+)
 def test_a_core_that_cannot_be_had_is_refused(
-    binary: Path, base: Path, options: tuple[str, ...], told: str
+    binary: Path, base: Path, options: tuple[str, ...], message: str
 ) -> None:
     command = [
         binary,
@@ -71,4 +73,4 @@ def test_a_core_that_cannot_be_had_is_refused(
     ]
     done = ran([*command, *options], code=None)
     assert done.returncode != 0
-    assert told in done.stderr
+    assert message in done.stderr

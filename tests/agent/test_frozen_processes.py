@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ int getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size, struct 
     usleep(10000);
   (void)text, (void)size;
   *entry = (struct passwd){.pw_name = uid == 0 ? root : nobody};
-  *found = entry;
+  *found = getenv("NOBODY_KNOWN") && access(getenv("NOBODY_KNOWN"), F_OK) == 0 ? NULL : entry;
   return 0;
 }
 int getpwnam_r(const char *name, struct passwd *entry, char *text, size_t size, struct passwd **found) {
@@ -198,3 +199,26 @@ def test_files_of_a_restarted_agent_stay_open_while_no_name_is_known(
     os.close(fd)
     service.wait_for_end(placement)
     assert [end["reason"] for end in service.ended(placement)] == ["closed"]
+
+
+@pytest.mark.long
+def test_users_keep_their_names_while_a_name_service_restarts(
+    start: Start, service: FakeService, tmp_path: Path, base: Path, hanging_names: pytest.MonkeyPatch
+) -> None:
+    """It says then that there is no such user; names are asked for again after a minute."""
+    (base / "known").touch()
+    hanging_names.setenv("NOBODY_KNOWN", str(base / "restarts"))
+    agent = start()
+
+    def user_of(name: str) -> str:
+        asked = agent.ask()
+        os.close(asked.create(tmp_path / name))
+        (opened,) = wait_until(lambda: service.opened(asked.answer.placement), "it is reported")
+        return str(opened["user"])
+
+    assert user_of("before") == "root"
+    (base / "restarts").touch()
+    end = time.monotonic() + 65
+    while time.monotonic() < end:
+        assert user_of(f"at-{time.monotonic()}") == "root"
+        time.sleep(3)

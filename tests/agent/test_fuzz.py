@@ -18,16 +18,16 @@ from running_agent import Agent
 def descriptors(tmp_path: Path) -> Iterator[list[int]]:
     """Of all kinds a program could send."""
     with ExitStack() as closing:
-        found = [
+        fds = [
             os.open(tmp_path, os.O_PATH),
             os.open(tmp_path, os.O_RDONLY),
             os.open("/dev/null", os.O_RDWR),
             os.open("/proc/self/status", os.O_PATH),
             *os.pipe(),
         ]
-        for fd in found:
+        for fd in fds:
             closing.callback(os.close, fd)
-        yield found
+        yield fds
 
 
 def test_no_conversation_breaks_the_agent(agent: Agent, descriptors: list[int]) -> None:

@@ -118,18 +118,18 @@ def process() -> Iterator[Callable[..., int]]:
     with ExitStack() as ending:
 
         def start(**environment: str) -> int:
-            one = ending.enter_context(subprocess.Popen(["/bin/sleep", "1000"], env=environment))
-            ending.callback(one.kill)
-            return one.pid
+            sleeper = ending.enter_context(subprocess.Popen(["/bin/sleep", "1000"], env=environment))
+            ending.callback(sleeper.kill)
+            return sleeper.pid
 
         yield start
 
 
 def gone() -> int:
     """Return the number of a process that there was."""
-    with subprocess.Popen(["true"]) as one:
-        one.wait()
-    return one.pid
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    return ended.pid
 
 
 def test_a_job_that_a_program_names_counts_if_root_says_whose_it_is(
@@ -195,13 +195,13 @@ def test_a_process_outside_the_control_group_of_a_job_is_none_of_it(
 def test_what_others_could_have_written_says_nothing(
     jobs: Jobs, place: Path, process: Callable[..., int], what: str, way: str
 ) -> None:
-    one = place / "jobs" if what == "directory" else place / "jobs/7"
+    path = place / "jobs" if what == "directory" else place / "jobs/7"
     if way == "writable":
-        one.chmod(0o777 if what == "directory" else 0o666)
+        path.chmod(0o777 if what == "directory" else 0o666)
     elif way == "another's":
-        os.chown(one, 65534, 65534)
+        os.chown(path, 65534, 65534)
     else:
-        one.symlink_to(one.rename(place / "elsewhere"))
+        path.symlink_to(path.rename(place / "elsewhere"))
     assert jobs("of", place / "jobs", place / "groups", process(), os.getuid(), "7").endswith("''")
 
 
@@ -223,12 +223,12 @@ def group() -> Iterator[Callable[[int, int], Path]]:
         return made
 
     yield make
-    made = sorted(top.rglob("*/"), key=lambda one: len(one.parts), reverse=True) if top.exists() else []
-    for one in (*made, *([top] if top.exists() else [])):
+    made = sorted(top.rglob("*/"), key=lambda path: len(path.parts), reverse=True) if top.exists() else []
+    for control_group in (*made, *([top] if top.exists() else [])):
         end = time.monotonic() + PATIENCE
-        while one.is_dir() and time.monotonic() < end:
+        while control_group.is_dir() and time.monotonic() < end:
             with suppress(OSError):  # a process that ended is in it for a moment
-                one.rmdir()
+                control_group.rmdir()
 
 
 @pytest.mark.root

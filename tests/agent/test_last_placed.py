@@ -27,8 +27,8 @@ def claims(start: Start, service: FakeService) -> Iterator[Claims]:
         "union/b2": {"own": 0, "last_placed": YESTERDAY + 5000},
     }
     agent = start(until="union has 4 candidates")
-    with attached(agent, counted=2) as found:
-        yield found
+    with attached(agent, counted=2) as segment:
+        yield segment
 
 
 def test_placements_of_all_nodes_count_on_busy_elements_by_the_second(claims: Claims) -> None:

@@ -82,7 +82,7 @@ def test_rules_hold_without_a_segment_and_go_with_the_agent(
     )  # fmt: skip
     assert program.stdin
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         files = (file for request in service.announcements() for file in request.body["opened"])
         return sorted({Path(file["path"]).name for file in files if file["path"]})
 
@@ -92,12 +92,12 @@ def test_rules_hold_without_a_segment_and_go_with_the_agent(
         wait_until(lambda: (union / name).exists(), f"{name} is created")
 
     goes_on(1, "placed")
-    wait_until(told, "the service heard of a file")
+    wait_until(reported, "the service heard of a file")
     rules = Path(f"{crowded.socket}.rules")
     assert rules.stat().st_mode & 0o777 == 0o644
     goes_on(2, "last")
-    wait_until(lambda: len(told()) >= 2, "the service heard of the last one")
-    assert told() == ["last", "placed"]
+    wait_until(lambda: len(reported()) >= 2, "the service heard of the last one")
+    assert reported() == ["last", "placed"]
     assert crowded.stop() == 0
     assert not rules.exists()
     program.communicate(b"\n", timeout=60)

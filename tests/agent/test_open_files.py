@@ -227,7 +227,7 @@ def test_child_keeps_the_placement_open_after_its_parent_has_left_it(
 
 
 @pytest.mark.parametrize(
-    ("named", "told"), [("4711", "4711"), ("4712", None), ("4713", None), ("4711 or\nmore", None)]
+    ("named", "job"), [("4711", "4711"), ("4712", None), ("4713", None), ("4711 or\nmore", None)]
 )
 def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
     agent: Agent,
@@ -235,7 +235,7 @@ def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     named: str,
-    told: str | None,
+    job: str | None,
 ) -> None:
     record_job(agent.jobs, 4711, os.getuid())
     record_job(agent.jobs, 4712, os.getuid() + 1)
@@ -243,7 +243,7 @@ def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
     with program(agent, directory / "file", "wait()") as process:
         placement = placement_of(process)
         wait_until(lambda: service.opened(placement), "it is reported")
-        assert service.opened(placement)[0]["job"] == told
+        assert service.opened(placement)[0]["job"] == job
 
 
 def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(

@@ -56,6 +56,6 @@ def test_what_is_not_new_is_read_as_it_would_be_parsed(program: Path, tmp_path_f
 @pytest.mark.parametrize("new", OTHERS.values(), ids=OTHERS)
 def test_what_is_new_is_parsed(program: Path, tmp_path_factory: Any, new: dict[str, Any]) -> None:
     place = tmp_path_factory.mktemp("answers")
-    told = {**QUIET, **new}
-    assert said(program, place, QUIET, told)[1] == said(program, place, told)[0]
-    assert said(program, place, QUIET, told)[1].startswith("parsed")
+    answer = {**QUIET, **new}
+    assert said(program, place, QUIET, answer)[1] == said(program, place, answer)[0]
+    assert said(program, place, QUIET, answer)[1].startswith("parsed")

@@ -67,21 +67,21 @@ class Twin:
         """What mergerfs's filter lets through now."""
         spaces = [os.statvfs(path) for path in self.branches]
         return [
-            mode == "RW" and one.f_bavail * one.f_frsize >= self.reserve
-            for mode, one in zip(self.modes, spaces, strict=True)
+            mode == "RW" and space.f_bavail * space.f_frsize >= self.reserve
+            for mode, space in zip(self.modes, spaces, strict=True)
         ]
 
     def files(self) -> list[set[Path]]:
         """What lies on each branch, without our own."""
-        found = []
+        by_branch = []
         for branch in self.branches:
             names = {path.relative_to(branch) for path in branch.rglob("*") if not path.is_dir()}
-            found.append({name for name in names if name.parts[0] != ".ses"})
-        return found
+            by_branch.append({name for name in names if name.parts[0] != ".ses"})
+        return by_branch
 
     def seen(self) -> dict[str, object]:
         """What programs see of the files; not what two runs of a program never have alike."""
-        found: dict[str, object] = {}
+        files: dict[str, object] = {}
         for path in sorted(self.union.rglob("*")):
             name = str(path.relative_to(self.union))
             status = path.lstat()
@@ -89,14 +89,14 @@ class Twin:
                 continue
             is_file = stat.S_ISREG(status.st_mode) and not name.endswith((".db", ".tar"))
             text = hashlib.sha256(path.read_bytes()).hexdigest() if is_file else ""
-            found[name] = (
+            files[name] = (
                 oct(status.st_mode),
                 status.st_uid,
                 status.st_gid,
                 is_file and status.st_nlink,
                 text,
             )
-        return found
+        return files
 
 
 def run(twin: Twin, uid: int, script: str, **extra: str) -> tuple[int, str]:
@@ -147,15 +147,15 @@ class Drawn:
             "RW" if number == kept else self.dice.choice(("RW", "RW", "NC", "RO"))
             for number in range(len(twin.branches))
         ]
-        free = [found.f_bavail * found.f_frsize for found in map(os.statvfs, twin.branches)]
+        free = [space.f_bavail * space.f_frsize for space in map(os.statvfs, twin.branches)]
         half = free[kept] // 2
         # The few kilobytes of our directories decide nothing.
-        clear = all(abs(one - half) > 1 << 20 for one in free)
+        clear = all(abs(space - half) > 1 << 20 for space in free)
         reserve = self.dice.choice((0, half if clear else 0))
-        for one in self.twins:
-            one.modes, one.reserve = modes, reserve
-            one.set_option("branches", one.listed())
-            one.set_option("minfreespace", str(reserve))
+        for changed in self.twins:
+            changed.modes, changed.reserve = modes, reserve
+            changed.set_option("branches", changed.listed())
+            changed.set_option("minfreespace", str(reserve))
         return f"{modes} minfreespace={reserve}"
 
 

@@ -26,7 +26,7 @@ def numbers() -> range:
 @pytest.fixture
 def services(service: FakeService, union: Path, branches: dict[str, Path]) -> Iterator[list[FakeService]]:
     """What two nodes are told, each in an order of its own; neither hears of the other's files."""
-    own = dict(sorted(branches.items(), key=lambda one: int(one[0][-1]) * 5 % 8))
+    own = dict(sorted(branches.items(), key=lambda branch: int(branch[0][-1]) * 5 % 8))
     other = FakeService(union, own)
     yield [service, other]
     other.close()
@@ -88,14 +88,14 @@ def test_ranks_on_two_nodes_land_on_elements_of_their_own(
         for process in running:
             assert process.stdout is not None
             assert process.stdout.readline() == b"\n"
-        found = {
+        chosen = {
             rank: next(element for element, branch in branches.items() if (branch / f"rank-{rank}").exists())
             for rank in range(RANKS)
         }
-        assert sorted(found.values()) == sorted(branches)
+        assert sorted(chosen.values()) == sorted(branches)
         paths = {str(union / f"rank-{rank}"): rank for rank in range(RANKS)}
 
-        def told() -> dict[int, tuple[dict[str, object], list[str]]]:
+        def reported() -> dict[int, tuple[dict[str, object], list[str]]]:
             """The rank of each decision, and its candidates in order."""
             return {
                 paths[service.opened(placement)[0]["path"]]: (
@@ -107,10 +107,10 @@ def test_ranks_on_two_nodes_land_on_elements_of_their_own(
                 if service.opened(placement)[0]["path"] in paths
             }
 
-        wait_until(lambda: len(told()) == RANKS, "all decisions are reported")
-        for rank, (said, candidates) in told().items():
-            assert said == {"number": rank, "of": RANKS, "begins_at": found[rank]}
-            assert candidates[0] == found[rank]
+        wait_until(lambda: len(reported()) == RANKS, "all decisions are reported")
+        for rank, (said, candidates) in reported().items():
+            assert said == {"number": rank, "of": RANKS, "begins_at": chosen[rank]}
+            assert candidates[0] == chosen[rank]
     finally:
         for process in running:
             process.communicate(b"")

@@ -213,7 +213,7 @@ def test_file_that_exists_is_reported_by_its_element_while_a_program_reads_it(
         waiting.stdin.close()
         wait_until(lambda: [row["files"] for row in readings(service)[-1]] == [2], "it begins to read")
     finally:
-        for one in (program, waiting):
-            one.kill()
-            one.wait()
+        for process in (program, waiting):
+            process.kill()
+            process.wait()
     wait_until(lambda: readings(service)[-1] == [], "the service hears that nobody does")

@@ -85,8 +85,8 @@ def test_everything_open_is_reported_to_a_restarted_service(
 
     # What was reported without an answer, before the service was killed, may come again before the list.
     wait_until(listed, "the restarted service has a complete list")
-    told = listed()
-    assert placements - {gone} <= told <= placements, "the one just closed may be reported first as open"
+    reported = listed()
+    assert placements - {gone} <= reported <= placements, "the one just closed may be reported first as open"
     for fd in fds[1:]:
         os.close(fd)
     wait_until(lambda: not service.open_now(), "all are ended")
@@ -135,13 +135,13 @@ def test_sign_of_life_keeps_the_pace_of_the_service(start: Start, service: FakeS
 
     def signs() -> list[float]:
         """When, but for those at once since somebody has come to this machine."""
-        found: list[float] = []
+        moments: list[float] = []
         seen: set[str] = set()
         for request in service.announcements():
             if seen.issuperset(request.body["users"]):
-                found.append(request.at)
+                moments.append(request.at)
             seen.update(request.body["users"])
-        return found
+        return moments
 
     wait_until(lambda: len(signs()) >= 8, "signs of life come")
     times = signs()[2:]

@@ -29,8 +29,8 @@ def claims(start: Start, service: FakeService) -> Iterator[Claims]:
     service.facts = {element: {"write_rate": 20 * MB} for element in ("union/b1", "union/b2")}
     service.loads = {"union/b2": {"foreign": 0.25}}
     agent = start(until="union has 2 candidates")
-    with attached(agent) as found:
-        yield found
+    with attached(agent) as segment:
+        yield segment
 
 
 def others(claims: Claims) -> list[float]:

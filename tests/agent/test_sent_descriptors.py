@@ -59,7 +59,7 @@ def has_no_more_than(agent: Agent, before: list[str]) -> bool:
     return not Counter(held(agent)) - Counter(before)
 
 
-def told(service: FakeService, placement: str) -> tuple[str | None, int | None]:
+def reported(service: FakeService, placement: str) -> tuple[str | None, int | None]:
     """The path and size that were reported."""
     service.wait_for_end(placement)
     (opened,), (ended,) = service.opened(placement), service.ended(placement)
@@ -86,7 +86,7 @@ def test_file_closed_before_the_agent_looks_is_known_by_its_handle(
 ) -> None:
     before = held(agent)
     placement = report(agent, file, keep(file))
-    assert told(service, placement) == (str(file), 77)
+    assert reported(service, placement) == (str(file), 77)
     assert service.ended(placement)[0]["reason"] == "closed"
     wait_until(lambda: has_no_more_than(agent, before), "the handle is closed")
 
@@ -106,7 +106,7 @@ def test_handle_of_an_open_file_waits_for_its_close(
     assert service.ended(placement) == []
     os.write(fd, b"12345")
     os.close(fd)
-    assert told(service, placement) == (str(path), 5)
+    assert reported(service, placement) == (str(path), 5)
 
 
 @pytest.mark.parametrize("name", ["file", "odd (deleted)"])
@@ -122,7 +122,7 @@ def test_path_is_that_of_the_file_removed_or_not(
     with agent.ask() as conversation:
         conversation.report(side.CREATED, status=status, fd=-1, descriptors=(handle,))
         placement = conversation.answer.placement
-    assert told(service, placement) == (str(path), 3)
+    assert reported(service, placement) == (str(path), 3)
 
 
 TRAPS = [
@@ -157,7 +157,7 @@ def test_descriptor_that_is_not_the_handle_is_closed_and_ignored(
         }
         assert list(sent) == TRAPS
         placement = report(agent, file, *sent[what])
-    assert told(service, placement) == (None, None)
+    assert reported(service, placement) == (None, None)
     wait_until(lambda: has_no_more_than(agent, before), "what came is closed")
 
 
@@ -199,7 +199,7 @@ def test_handle_of_somebody_elses_file_is_not_believed(
     )
     command = [sys.executable, "-c", script, str(file), str(agent.socket)]
     done = ran(command)
-    assert told(service, done.stdout.strip()) == ((str(file), 77) if mine else (None, None))
+    assert reported(service, done.stdout.strip()) == ((str(file), 77) if mine else (None, None))
 
 
 @contextlib.contextmanager
@@ -243,7 +243,7 @@ def test_close_that_waits_keeps_nobody_waiting(
                     os.close(trap)
             assert dropped(connection)
         placement = report(agent, file, keep(file))
-        assert told(service, placement) == (str(file), 77)
+        assert reported(service, placement) == (str(file), 77)
 
 
 def test_agent_with_few_descriptors_goes_on_serving(

@@ -48,8 +48,8 @@ def claims(start: Start, service: FakeService, base: Path, one_device: bool) -> 
     for element in LIMITED if one_device else ():
         service.facts[element] |= {"file_system": file_system_at(base)}
     agent = start(until="union has 4 candidates")
-    with attached(agent) as found:
-        yield found
+    with attached(agent) as segment:
+        yield segment
 
 
 def on_servers(claims: Claims) -> list[float]:
@@ -105,7 +105,7 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
     for number in range(4):  # applications of their own: files of one may share a decision
         asked.append(agent.ask(f"app{number}"))
         asked[-1].create(tmp_path / f"f{number}")
-    chosen = [one.answer.element for one in asked]
+    chosen = [conversation.answer.element for conversation in asked]
     assert sum(element in LIMITED for element in chosen[:3]) == 1, chosen
     assert chosen[3] in LIMITED, "the last one without a stream"
     placement = asked[3].answer.placement
@@ -115,8 +115,8 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
     limits = {candidate["element"]: candidate["server_limit"] for candidate in decision["candidates"]}
     assert limits[chosen[3]] == LINK / 2
     assert {limits[element] for element in limits if element not in LIMITED} == {None}
-    for one in asked:
-        one.close()
+    for conversation in asked:
+        conversation.close()
 
 
 def test_files_of_the_node_are_promises_at_once(claims: Claims, service: FakeService, tmp_path: Path) -> None:

@@ -37,12 +37,12 @@ def test_answer_that_cannot_be_used_mends_itself(start: Start, service: FakeServ
     agent = start("--answer-ms", "200", until="answers on")
     assert agent.status() == side.UNAVAILABLE
     agent.wait_for("lost (")
-    told = Path(f"{agent.socket}.service")
-    wait_until(lambda: told.read_text().startswith(f"lost {service.url} "), "it says so beside its socket")
-    assert told.stat().st_mode & 0o777 == 0o644, "ses doctor of any user reads it"
+    notice = Path(f"{agent.socket}.service")
+    wait_until(lambda: notice.read_text().startswith(f"lost {service.url} "), "it says so beside its socket")
+    assert notice.stat().st_mode & 0o777 == 0o644, "ses doctor of any user reads it"
     service.instead = as_usual
     wait_until(agent.places, "programs are placed again")
-    wait_until(lambda: told.read_text() == f"reached {service.url}\n", "it says so")
+    wait_until(lambda: notice.read_text() == f"reached {service.url}\n", "it says so")
     agent.wait_for("service found again")
 
 
@@ -208,14 +208,14 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
     placement = conversation.answer.placement
     fd = conversation.create(tmp_path / "file")
     wait_until(lambda: service.opened(placement), "it is reported")
-    (told,) = service.opened(placement)
+    (opened,) = service.opened(placement)
     service.kill()
     service.forget()
     service.revive()
     wait_until(lambda: service.restored(placement), "it is reported again, with how it came about")
-    assert service.opened(placement) == [told]
+    assert service.opened(placement) == [opened]
     (restore,) = service.restored(placement)[:1]
-    assert abs(restore.pop("placed_at") - told["opened_at"]) < PATIENCE
+    assert abs(restore.pop("placed_at") - opened["opened_at"]) < PATIENCE
     assert restore == {
         "element": conversation.answer.element,
         "expected_bytes": None,
@@ -239,8 +239,8 @@ def test_report_that_breaks_the_service_does_not_hold_up_the_others(
         return Answer(500, {}) if cursed in ends else None
 
     asked = [agent.ask() for _ in range(5)]
-    files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
-    cursed, *others = (one.answer.placement for one in asked)
+    files = [conversation.create(tmp_path / f"f{number}") for number, conversation in enumerate(asked)]
+    cursed, *others = (conversation.answer.placement for conversation in asked)
     wait_until(lambda: len(service.open_now()) == 5, "all are reported")
     before = len(service.announcements())
     service.instead = broken

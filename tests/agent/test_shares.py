@@ -49,9 +49,9 @@ def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
 ) -> None:
     asked = [agent.ask() for _ in range(9)]
     cursed = asked[0].answer.placement
-    service.refuses = lambda one: "device: odd" if one.get("placement_id") == cursed else ""
-    files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
-    others = {one.answer.placement for one in asked[1:]}
+    service.refuses = lambda report: "device: odd" if report.get("placement_id") == cursed else ""
+    files = [conversation.create(tmp_path / f"f{number}") for number, conversation in enumerate(asked)]
+    others = {conversation.answer.placement for conversation in asked[1:]}
     wait_until(lambda: others <= service.open_now(), "the others are known")
     agent.wait_for("the service refuses what was announced of user ")
     for fd in files:
@@ -61,15 +61,15 @@ def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
     opened = [file for body in bodies for file in body["opened"] if file["placement_id"] == cursed]
     assert len(opened) <= 2 or agent.was_kept_waiting(), "it is not said again"
     assert agent.log.read_text().count("the service refuses") == 1
-    told = Path(f"{agent.socket}.service").read_text().splitlines()
-    assert told[0] == f"reached {service.url}"
-    assert told[1].startswith("refused 1 what was announced of user ")
+    lines = Path(f"{agent.socket}.service").read_text().splitlines()
+    assert lines[0] == f"reached {service.url}"
+    assert lines[1].startswith("refused 1 what was announced of user ")
 
 
 def test_an_end_that_is_refused_is_reported_without_its_figures(
     agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
-    service.refuses = lambda one: "bytes_written: odd" if one.get("bytes_written") is not None else ""
+    service.refuses = lambda report: "bytes_written: odd" if report.get("bytes_written") is not None else ""
     conversation = agent.ask()
     fd = conversation.create(tmp_path / "file")
     os.write(fd, b"abc")
@@ -81,13 +81,13 @@ def test_an_end_that_is_refused_is_reported_without_its_figures(
 def test_a_refused_decision_is_named_with_its_user_once(
     agent: Agent, service: FakeService, tmp_path: Path
 ) -> None:
-    service.refuses = lambda one: "weight: odd" if "decided_at" in one else ""
+    service.refuses = lambda report: "weight: odd" if "decided_at" in report else ""
     for number in range(3):
         conversation = agent.ask()
         os.close(conversation.create(tmp_path / f"f{number}"))
         service.wait_for_end(conversation.answer.placement)
     agent.wait_for("decisions: weight: odd")
-    (line,) = [one for one in agent.log.read_text().splitlines() if "the service refuses" in one]
+    (line,) = [logged for logged in agent.log.read_text().splitlines() if "the service refuses" in logged]
     assert "of user " in line
 
 
@@ -137,9 +137,9 @@ def test_paths_of_any_bytes_travel_and_none_makes_a_message_too_large(
     deep = tmp_path.joinpath(*["\x01" * 200] * 15, os.fsdecode(b'\xff\xed\xa0\x80\n"\\'))
     deep.mkdir(parents=True)
     asked = [agent.ask() for _ in range(60)]
-    for number, one in enumerate(asked):
-        one.create(deep / str(number))
-    placements = {one.answer.placement for one in asked}
+    for number, conversation in enumerate(asked):
+        conversation.create(deep / str(number))
+    placements = {conversation.answer.placement for conversation in asked}
     wait_until(lambda: placements <= service.open_now(), "all are known")
     service.kill()
     service.forget()
@@ -151,6 +151,6 @@ def test_paths_of_any_bytes_travel_and_none_makes_a_message_too_large(
         for announcement in service.announcements()[before:]
     ]
     assert sum(sizes) > 2**20 > max(sizes)
-    (told,) = service.opened(asked[0].answer.placement)
-    names = told["path"].split("/")
+    (opened,) = service.opened(asked[0].answer.placement)
+    names = opened["path"].split("/")
     assert names[-3:] == ["\x01" * 200, '\ufffd\ufffd\ufffd\ufffd\n"\\', "0"]

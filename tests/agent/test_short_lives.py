@@ -53,7 +53,7 @@ def run(start: Start, service: FakeService, union: Path, binary: Path) -> Start:
     return run
 
 
-def told(service: FakeService) -> dict[str | None, int | None]:
+def reported(service: FakeService) -> dict[str | None, int | None]:
     """Path and size of every placement that was used."""
     files = {}
     for placement in service.placements:
@@ -66,7 +66,7 @@ def test_every_file_of_a_loop_is_reported_with_path_and_size(
     run: Start, service: FakeService, union: Path
 ) -> None:
     run(sys.executable, "-c", LOOP, str(union), "300", makes=300)
-    assert told(service) == {f"{union}/f{number}": number for number in range(300)}
+    assert reported(service) == {f"{union}/f{number}": number for number in range(300)}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_file_of_a_program_that_exits_at_once_is_reported_with_path_and_size(
     for number in range(20):
         run(*command, f"{file}{number}", wait=number > 14)
     expected = Path("/etc/passwd").stat().st_size if size is None else size
-    assert told(service) == {f"{file}{number}": expected for number in range(20)}
+    assert reported(service) == {f"{file}{number}": expected for number in range(20)}
 
 
 def test_files_named_from_a_directory_are_found_by_the_shell_that_is_still_there(
@@ -100,7 +100,7 @@ def test_files_named_from_a_directory_are_found_by_the_shell_that_is_still_there
             ended.enter_context(held)
             ended.callback(held.kill)
         run("bash", "-c", make, str(directory), *names, makes=len(names))
-    assert set(told(service)) == {f"{union}/first", *(str(directory / name) for name in names)}
+    assert set(reported(service)) == {f"{union}/first", *(str(directory / name) for name in names)}
 
 
 LEFT_BEHIND = (
@@ -124,7 +124,7 @@ def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
         assert len(service.open_now()) == 1
         pipe.communicate(b"x")
     run("true", makes=1)
-    assert told(service)[str(union / "left")] == 5
+    assert reported(service)[str(union / "left")] == 5
 
 
 MANY_LEFT_BEHIND = (
@@ -168,7 +168,7 @@ def test_thousand_files_leave_no_descriptor_in_the_agent(
     before = count(agent)
     (union / "more").mkdir()
     run(sys.executable, "-c", LOOP, str(union / "more"), "1000", makes=1000)
-    assert len(told(service)) == 1010
+    assert len(reported(service)) == 1010
     few = before + 50  # it may keep more connections to the service now
     wait_until(lambda: count(agent) < few, "the agent has about as few descriptors as before")
 
@@ -192,10 +192,10 @@ def test_a_program_that_exits_at_once_leaves_the_number_of_its_job(
     run("touch", f"{union}/unknown", SLURM_JOB_ID="6")
     table.detach()
     jobs = {
-        one["path"]: one["job"]
-        for it in service.placements
-        for one in service.opened(it)
-        if service.restored(it)[0]["decided_by"] == "program"  # the others asked the agent
+        opened["path"]: opened["job"]
+        for placement in service.placements
+        for opened in service.opened(placement)
+        if service.restored(placement)[0]["decided_by"] == "program"  # the others asked the agent
     }
     assert jobs.pop(f"{union}/long") is None, "what is no name of a job is left out"
     assert jobs.pop(f"{union}/none") is None, "no job of a program before"

@@ -54,13 +54,13 @@ def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
         agent.wait_for(STALLED)
         named = {"thread": "survey"}.items()
         wait_until(
-            lambda: any(named <= one.items() for one in service.announcements()[-1].body["stalled"]),
+            lambda: any(named <= thread.items() for thread in service.announcements()[-1].body["stalled"]),
             "the service hears which thread stalls",
         )
-        (found,) = check_threads(agent.socket)
-        assert found.state is State.FAULT
-        assert "survey" in found.detail
-        assert f"/proc/{agent.process.pid}/task/" in found.mend
+        (finding,) = check_threads(agent.socket)
+        assert finding.state is State.FAULT
+        assert "survey" in finding.detail
+        assert f"/proc/{agent.process.pid}/task/" in finding.mend
     agent.wait_for("thread survey goes on")
     wait_until(lambda: service.announcements()[-1].body["stalled"] == [], "the service hears that it goes on")
     assert not [*check_threads(agent.socket)]

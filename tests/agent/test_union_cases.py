@@ -21,7 +21,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def asked(program: Path, cases: list[tuple[str, str]], *words: str) -> list[str]:
-    text = "".join(f"{one}\t{other}\n" for one, other in cases)
+    text = "".join(f"{first}\t{second}\n" for first, second in cases)
     done = subprocess.run(
         [program, *words], input=text, capture_output=True, encoding="utf-8", timeout=60, check=True
     )
@@ -33,7 +33,9 @@ def test_branches_modes_and_reserves_are_read_alike(agents: Path) -> None:
     said = asked(agents, [(union["says"], union["min_free"]) for union in unions])
     for case, line in zip(unions, said, strict=True):
         python = parse_branches(case["says"], case["min_free"])
-        assert sorted(f"{one.path} {one.mode} {one.min_free}" for one in python) == case["expected"]
+        assert (
+            sorted(f"{branch.path} {branch.mode} {branch.min_free}" for branch in python) == case["expected"]
+        )
         assert line.split("\t")[:-1] == case["expected"]
 
 

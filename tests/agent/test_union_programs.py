@@ -111,13 +111,18 @@ def test_a_node_leaves_staging_directories_to_others_that_use_them(
     assert [placed(log) for log in logs] == [2, 30]
     assert made[0] == made[1], "the first node has removed none"
     own = [branch / f".ses/{ALICE}" for branch in branches.values()]
-    wait_until(lambda: not any(one.exists() for one in own), "all of the user's go", 30.0)
+    wait_until(lambda: not any(staging.exists() for staging in own), "all of the user's go", 30.0)
 
 
 def announced(service: FakeService) -> list[dict[str, str]]:
     """What the agent said of elements that some users cannot use."""
     tables = [table for request in service.requests for table in request.body.get("tables", ())]
-    return [one for table in tables for one in table.get("excluded", ()) if one["user"] is not None]
+    return [
+        exclusion
+        for table in tables
+        for exclusion in table.get("excluded", ())
+        if exclusion["user"] is not None
+    ]
 
 
 def on_of(agent: Agent) -> str:
@@ -156,7 +161,7 @@ class Disks:
 
     def free(self) -> dict[str, int]:
         looked_at = {element: os.statvfs(path) for element, path in self._paths.items()}
-        return {element: found.f_bavail * found.f_frsize for element, found in looked_at.items()}
+        return {element: space.f_bavail * space.f_frsize for element, space in looked_at.items()}
 
     def _look(self) -> None:
         for element, free in self.free().items():

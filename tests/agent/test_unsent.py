@@ -57,7 +57,7 @@ def test_a_file_that_ended_without_a_service_is_reported_after_the_restart_with_
     begin()
     service.wait_for_end(ended)
     assert service.restored(ended)
-    assert [one["bytes_written"] for one in service.ended(ended)] == [5]
+    assert [end["bytes_written"] for end in service.ended(ended)] == [5]
     wait_until(lambda: not (state / "unsent").exists(), "nothing is kept that was reported")
     assert service.ended(still_open) == []
 

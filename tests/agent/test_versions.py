@@ -33,7 +33,7 @@ def test_storage_where_no_files_are_placed_bars_no_other(start: Start, service: 
     agent = start()
     assert agent.status() == side.PLACE
     asked = [table for request in service.requests if request.body for table in request.body["tables"]]
-    assert {one["system"] for one in asked} == {"union"}
+    assert {table["system"] for table in asked} == {"union"}
 
 
 def test_a_service_of_another_major_version_is_refused_with_the_reason(

@@ -12,7 +12,10 @@ ARM64 = ROOT / "build/arm64"
 BUILT = ARM64 / "libses"
 LIBRARIES = ARM64 / "libraries"
 """Its ``lib`` is that of the Debian for arm64.  With more of it, an emulated program would see its /proc."""
-ARCHIVES = ("src/libses_place", "core/libses_core", "segment/libses_segment", "system/libses_system")
+ARCHIVES = (
+    *("src/libses_place", "src/libses_layout", "core/libses_core"),
+    *("segment/libses_segment", "system/libses_system"),
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Arm64:
         """The script for a program, and what is preloaded into it in any case."""
         script = self.directory / file.name
         emulated = Path(shutil.copy(file, self.directory / f"{file.name}.arm64"))
-        given = f"-E LD_LIBRARY_PATH={BUILT}" + "".join(f" -E LD_PRELOAD={one}" for one in preloaded)
+        given = f"-E LD_LIBRARY_PATH={BUILT}" + "".join(f" -E LD_PRELOAD={path}" for path in preloaded)
         script.write_text(f'#!/bin/sh\nexec qemu-aarch64 -L {LIBRARIES} {given} {emulated} "$@"\n')
         script.chmod(0o755)
         return script

@@ -8,7 +8,17 @@ import pytest
 from ran import ran
 
 ROOT = Path(__file__).resolve().parents[2]
-COLUMNS = {"start", "notice", "write", "requirement", "whole", "load", "one", "all", "memory_mb"}
+COLUMNS = {
+    "start",
+    "notice",
+    "write",
+    "requirement",
+    "whole",
+    "load",
+    "one_element",
+    "all_elements",
+    "memory_mb",
+}
 
 
 @pytest.mark.parametrize("store", ["oxigraph", "fuseki"])

@@ -79,7 +79,7 @@ def image(folder: Path, names: list[str]) -> None:
     install = ["cmake", "--install", BUILD]  # below /usr/local
     subprocess.run(install, env={**os.environ, "DESTDIR": str(folder)}, check=True, capture_output=True)
     units, etc = folder / "etc/systemd/system", folder / "etc"
-    for one in (
+    for directory in (
         units,
         etc / "slurm",
         etc / "munge",
@@ -87,7 +87,7 @@ def image(folder: Path, names: list[str]) -> None:
         folder / "opt/qstorman",
         folder / "usr/bin",
     ):
-        one.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     for unit in [
         *(ROOT / "packaging/systemd").glob("*.service"),
         *Path("/lib/systemd/system").glob("slurm*.service"),

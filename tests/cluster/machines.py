@@ -28,9 +28,9 @@ cd "$root/root"
 mount -t proc proc proc
 mount --rbind /dev dev
 mount --rbind /sys sys
-for one in run tmp dev/shm var/lib; do mount -t tmpfs -o mode=1777 own "$one"; done
+for folder in run tmp dev/shm var/lib; do mount -t tmpfs -o mode=1777 own "$folder"; done
 mkdir -p run/sshd etc/qstorman
-for one; do mkdir -p ".$one"; mount --rbind "$one" ".$one"; done
+for folder; do mkdir -p ".$folder"; mount --rbind "$folder" ".$folder"; done
 ip link set lo up
 exec chroot . "$PYTHON" -c '
 import os, time
@@ -108,4 +108,4 @@ def _address(machine: Machine, interface: str) -> None:
 def folders_of_programs(repository: Path) -> list[Path]:
     """Return what has to be seen besides this machine's root: the repository, and the Python it uses."""
     root = Path("/").stat().st_dev
-    return [one for one in (repository, Path(sys.base_prefix)) if one.stat().st_dev != root]
+    return [path for path in (repository, Path(sys.base_prefix)) if path.stat().st_dev != root]

@@ -77,8 +77,8 @@ def played(cluster: Cluster) -> dict[str, dict[str, int]]:
 
 
 def test_every_machine_is_set_up(cluster: Cluster, played: dict[str, dict[str, int]]) -> None:
-    assert all(one["failed"] == one["unreachable"] == 0 for one in played.values())
-    assert all(one["changed"] > 0 for one in played.values())
+    assert all(counts["failed"] == counts["unreachable"] == 0 for counts in played.values())
+    assert all(counts["changed"] > 0 for counts in played.values())
 
 
 def test_a_job_on_all_nodes_has_its_files_placed_and_an_upgrade_lets_it_be(
@@ -126,13 +126,13 @@ def test_after_a_network_cut_the_ledger_is_again_what_is_open(
 
 def test_a_second_run_changes_nothing(cluster: Cluster, played: dict[str, dict[str, int]]) -> None:
     again = play(cluster)
-    assert {name: one["changed"] for name, one in again.items()} == dict.fromkeys(again, 0)
+    assert {name: counts["changed"] for name, counts in again.items()} == dict.fromkeys(again, 0)
 
 
 def test_the_nodes_of_slurm_are_known_and_heard_of(
     cluster: Cluster, played: dict[str, dict[str, int]]
 ) -> None:
     listed = json.loads(cluster.services.output("/opt/qstorman/venv/bin/ses", "nodes", "list", "--json"))
-    assert [(one["nodes"], one["heard"]) for one in listed["node_classes"]] == [
+    assert [(node_class["nodes"], node_class["heard"]) for node_class in listed["node_classes"]] == [
         (f"n[0001-{NODES:04}]", NODES)
     ]

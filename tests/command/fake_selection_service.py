@@ -123,8 +123,8 @@ class SelectionServiceDouble:
         if path == "/v1/node-classes":
             return 200, {"node_classes": self.node_classes}
         if path.startswith("/v1/nodes/") and path.endswith("/calibration"):
-            found = self.calibration
-            return (200, found) if found else problem(404, "not-found", "the node was not calibrated")
+            rates = self.calibration
+            return (200, rates) if rates else problem(404, "not-found", "the node was not calibrated")
         if path == "/v1/placements":
             wanted = query.get("path", [None])[0]
             file = tuple(query.get(name, [None])[0] for name in ("device", "inode"))
@@ -133,9 +133,9 @@ class SelectionServiceDouble:
                 for placement in self.placements
             ]
             return 200, {"placements": [
-                one for one in short
-                if wanted in (None, one["path"])
-                and file in ((None, None), (str(one["device"]), one["inode"]))
+                row for row in short
+                if wanted in (None, row["path"])
+                and file in ((None, None), (str(row["device"]), row["inode"]))
             ]}  # fmt: skip
         if path == "/v1/places":
             return 200, {"places": []}
@@ -144,14 +144,14 @@ class SelectionServiceDouble:
         if path == "/v1/files":
             after, limit = int(query.get("after", ["0"])[0]), int(query["limit"][0])
             wanted = {name: query[name][0] for name in self.filters if name in query}
-            found = [one for one in self.files if all(one[name] == wanted[name] for name in wanted)]
-            further = after + limit < len(found)
-            page = found[after : after + limit]
+            matches = [row for row in self.files if all(row[name] == wanted[name] for name in wanted)]
+            further = after + limit < len(matches)
+            page = matches[after : after + limit]
             return 200, {"files": page, "next": str(after + limit) if further else None}
         if path.startswith("/v1/files/"):
-            for one in self.files:
-                if path.endswith(one["placement_id"]):
-                    return 200, one
+            for record in self.files:
+                if path.endswith(record["placement_id"]):
+                    return 200, record
             return problem(404, "not-found", "no placement is known")
         if path == "/v1/report":
             return 200, self.report
@@ -162,7 +162,7 @@ class SelectionServiceDouble:
             return problem(404, "no-placement", "There is no such placement.")
         if path == "/v1/requirements":
             user = query.get("user", [None])[0]
-            return 200, {"sets": [one for one in self.sets.values() if user is None or user in one["name"]]}
+            return 200, {"sets": [row for row in self.sets.values() if user is None or user in row["name"]]}
         if path == "/v1/vocabulary":
             return 200, self.vocabulary
         if path == "/v1/requirements/effective":
@@ -181,12 +181,12 @@ class SelectionServiceDouble:
             return 200, current
         if self.steal_next_revision or headers.get("If-Match") != f'"{current["revision"]}"':
             return problem(412, "revision-conflict", "The set has changed.")
-        for index, one in enumerate(body["requirements"]):
-            if one["unit"] not in self.takes_units:
-                message = f"unknown unit {one['unit']!r}"
+        for index, sent in enumerate(body["requirements"]):
+            if sent["unit"] not in self.takes_units:
+                message = f"unknown unit {sent['unit']!r}"
                 fault = {"location": f"requirements.{index}.unit", "message": message}
                 return problem(422, "invalid", "The request is not valid.", errors=[fault, fault])
-        stated = [{"weight": 1.0, **one} for one in body["requirements"]]
+        stated = [{"weight": 1.0, **requested} for requested in body["requirements"]]
         self.sets[level, name] = {**current, "requirements": stated, "profile": body.get("profile"),
                                   "modified_at": 1_700_000_000.0,
                                   "revision": current["revision"] + 1, "modified_by": "alice"}  # fmt: skip

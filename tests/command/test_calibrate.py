@@ -59,10 +59,10 @@ def test_without_yes_it_says_what_it_would_write_and_writes_nothing(
 
 def test_it_writes_what_it_said_and_leaves_nothing(ses: Any, branches: list[Path], writes: list[int]) -> None:
     result = ses("calibrate", "union/b2", "--yes", "--size-mib", "9", "--json", code=0)
-    (found,) = json.loads(result.output)["elements"]
-    assert sum(writes) == found["written_bytes"] == 9 * MIB
-    assert found["write_bytes_per_second"] > 0
-    assert found["read_bytes_per_second"] > 0
+    (calibrated,) = json.loads(result.output)["elements"]
+    assert sum(writes) == calibrated["written_bytes"] == 9 * MIB
+    assert calibrated["write_bytes_per_second"] > 0
+    assert calibrated["read_bytes_per_second"] > 0
     assert [list(path.iterdir()) for path in branches] == [[], []]
 
 

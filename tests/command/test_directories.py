@@ -35,29 +35,29 @@ def facts_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_directories_are_described_with_what_they_share(ses, tmp_path: Path) -> None:
-    (one := tmp_path / "one").mkdir()
-    (two := tmp_path / "two").mkdir()
+    (plain := tmp_path / "one").mkdir()
+    (target := tmp_path / "two").mkdir()
     (link := tmp_path / "link").symlink_to("two")
     file = tmp_path / "found.ttl"
     with small_disk(tmp_path / "disk", 8) as disk:
-        given = ("--directories", str(one), str(disk), f"{disk}/../link", "--name", "scratch")
+        given = ("--directories", str(plain), str(disk), f"{disk}/../link", "--name", "scratch")
         assert ses("discover", *given, "--turtle", str(file)).exit_code == 0
         assert validate(file.read_text(), file.name) == []
-        found = facts_of(file.read_text())
-        assert set(found) == {str(one), str(disk), str(link)}, "a link stays as it was given"
-        assert len({facts["servedBy"] for facts in found.values()}) == 1, "all are disks of this machine"
-        first, other, own = found[str(one)], found[str(link)], found[str(disk)]
+        by_path = facts_of(file.read_text())
+        assert set(by_path) == {str(plain), str(disk), str(link)}, "a link stays as it was given"
+        assert len({facts["servedBy"] for facts in by_path.values()}) == 1, "all are disks of this machine"
+        first, other, own = by_path[str(plain)], by_path[str(link)], by_path[str(disk)]
         assert first["fileSystem"] == other["fileSystem"] != own["fileSystem"]
         assert first.get("device") == other.get("device")
         assert "device" not in own, "nothing counts what a tmpfs does"
         listed = ses.json("discover", *given)
         assert listed["name"] == "scratch"
-        assert [row["directory"] for row in listed["directories"]] == [str(one), str(disk), str(link)]
-        again = ses("discover", *given, str(two))
+        assert [row["directory"] for row in listed["directories"]] == [str(plain), str(disk), str(link)]
+        again = ses("discover", *given, str(target))
         assert (again.exit_code, "is given twice" in again.output) == (2, True), again.output
     assert ses("discover", "--directories", str(tmp_path / "gone")).exit_code == 5
-    assert ses("discover", "--directories", str(one), "--name", "a b").exit_code == 2
-    assert ses("discover", "--slurm", str(one)).exit_code == 2
+    assert ses("discover", "--directories", str(plain), "--name", "a b").exit_code == 2
+    assert ses("discover", "--slurm", str(plain)).exit_code == 2
 
 
 def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,13 +68,13 @@ def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_pat
     mounts = parse_mounts(MOUNTINFO.encode())
     seen = [
         Directory(
-            given=one.point,
-            path=one.point,
+            given=mount.point,
+            path=mount.point,
             identity=f"{n}:2",
-            mount=one.number,
-            device=device_of(one, one.device),
+            mount=mount.number,
+            device=device_of(mount, mount.device),
         )
-        for n, one in enumerate(mounts)
+        for n, mount in enumerate(mounts)
     ]
     monkeypatch.setattr(module, "look_at", lambda _: seen)
     monkeypatch.setattr(module, "parse_mounts", lambda _: mounts)
@@ -120,4 +120,4 @@ def test_init_describes_directories_as_service_and_monitor_take_them(ses, tmp_pa
         "what was added is described, and nothing else"
     )
     assert site.read_text().startswith(before)
-    assert set(facts_of(site.read_text())) == {str(one) for one in (*paths, third)}
+    assert set(facts_of(site.read_text())) == {str(path) for path in (*paths, third)}

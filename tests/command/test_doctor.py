@@ -14,6 +14,7 @@ from fake_agent_socket import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
 from fake_selection_service import element, observation
 from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
+from ses.doctor import mounts as mount_checks
 from ses.doctor import service as service_checks
 from ses.doctor.library import NAMES
 from ses_client.mounts import file_system_at
@@ -42,7 +43,7 @@ def a_site(service, tmp_path):
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch):
     """Doubles in a process that much else holds up are given their time."""
-    for checks in (agent_checks, service_checks):
+    for checks in (agent_checks, mount_checks, service_checks):
         monkeypatch.setattr(checks, "_LIMIT_SECONDS", 60.0)
 
 
@@ -60,8 +61,8 @@ def said(checks, link, state="fault"):
     """The details and remedies of one link that are in one state."""
     matching = [check for check in checks if check["link"] == link and check["state"] == state]
     assert matching, f"no {state} of {link} in {checks}"
-    assert state != "fault" or all(one["mend"] for one in matching)
-    return " ".join(one["detail"] + " " + one["mend"] for one in matching)
+    assert state != "fault" or all(check["mend"] for check in matching)
+    return " ".join(check["detail"] + " " + check["mend"] for check in matching)
 
 
 def test_the_library_is_found_to_intercept(examine):
@@ -166,8 +167,8 @@ def test_an_agent_that_is_offline(examine, socket_path, status, expected):
 
 
 def test_an_agent_that_lost_its_service_while_it_still_answers_from_what_it_knew(examine, socket_path):
-    told = socket_path.with_name("agent.sock.service")
-    told.write_text("lost https://store1:8630 it refuses this node: HTTP 401 The token is not known.\n")
+    state_file = socket_path.with_name("agent.sock.service")
+    state_file.write_text("lost https://store1:8630 it refuses this node: HTTP 401 The token is not known.\n")
     with listening(socket_path, answer(PLACE, "union/b1")):
         text = said(examine(), "agent to service")
     assert "not reach https://store1:8630: it refuses this node: HTTP 401 The token is not known. " in text
@@ -183,8 +184,8 @@ def test_an_agent_that_reaches_its_service(examine, socket_path):
 def test_what_stalled_and_was_refused_is_said_and_the_agent_reaches_its_service_all_the_same(
     examine, socket_path
 ):
-    told = socket_path.with_name("agent.sock.service")
-    told.write_text(
+    state_file = socket_path.with_name("agent.sock.service")
+    state_file.write_text(
         "reached https://store1:8630\nrefused 7 what was announced of user mallory (2): decisions: weight\n"
         "stalled 70 71 1000000000 watcher files that were closed still count\n"
     )
@@ -225,8 +226,8 @@ def test_a_service_that_does_without_its_database(examine, service):
 )
 def test_what_the_service_lacks_comes_with_a_step(examine, service, name, step):
     service.checks = [{"name": name, "ok": False, "detail": "it is so"}]
-    (one,) = (one for one in examine() if one["link"] == "service" and one["state"] == "warning")
-    assert step in one["mend"]
+    (warning,) = (check for check in examine() if check["link"] == "service" and check["state"] == "warning")
+    assert step in warning["mend"]
 
 
 def test_settings_of_the_decision_are_shown(examine, service):
@@ -305,7 +306,7 @@ def test_an_ost_the_monitor_never_saw(examine, service):
 
 def test_many_elements_without_data_are_counted_not_listed(examine, service):
     service.elements = [element(f"b{number}", "/", f"/b{number}", None) for number in range(50)]
-    links = [one for one in examine() if one["link"] == "data of elements"]
+    links = [check for check in examine() if check["link"] == "data of elements"]
     assert len(links) == 11
     assert "40 more" in links[-1]["detail"]
 
@@ -411,10 +412,10 @@ def test_a_branch_that_takes_no_new_files_is_a_warning(examine, service, union, 
     service.elements[0].update(mount_point=str(mount), target=str(branches[0]))
     both = f"{branches[0]}={mode}:{branches[1]}=RW"
     os.setxattr(mount / ".mergerfs", "user.mergerfs.branches", both.encode())
-    warned = [one["detail"] for one in examine() if one["state"] == "warning"]
-    assert any(f"{branches[0]} has the mode {mode}" in one for one in warned)
-    assert any("does not say which file system" in one for one in warned)
-    assert any(f"does not describe {branches[1]}" in one for one in warned)
+    warned = [check["detail"] for check in examine() if check["state"] == "warning"]
+    assert any(f"{branches[0]} has the mode {mode}" in detail for detail in warned)
+    assert any("does not say which file system" in detail for detail in warned)
+    assert any(f"does not describe {branches[1]}" in detail for detail in warned)
 
 
 @pytest.fixture
@@ -427,7 +428,7 @@ def managed(examine, service, union):
         for name, value in settings.items():
             setting = "user.mergerfs." + name.replace("__", ".").replace("_", "-")
             os.setxattr(mount / ".mergerfs", setting, value.encode())
-        return [one for one in examine() if one["link"] == "union choice"]
+        return [check for check in examine() if check["link"] == "union choice"]
 
     return run
 
@@ -436,10 +437,10 @@ def managed(examine, service, union):
 @pytest.mark.parametrize("policy", ["epmfs", "eppfrd", "mspmfs"])
 @pytest.mark.parametrize("setting", ["category__create", "func__create"])
 def test_a_union_that_preserves_paths_is_warned_of(managed, union, policy, setting):
-    (one,) = managed(**{setting: policy})
-    assert one["state"] == "warning"
-    assert f"creates by {policy}" in one["detail"]
-    command = one["mend"].partition("now: ")[2].split()
+    (check,) = managed(**{setting: policy})
+    assert check["state"] == "warning"
+    assert f"creates by {policy}" in check["detail"]
+    command = check["mend"].partition("now: ")[2].split()
     subprocess.run(command, check=True, timeout=60)
     assert managed() == []
 
@@ -464,10 +465,10 @@ def test_what_is_warned_of_is_what_mergerfs_does(managed, union, policy, ignored
 
 @pytest.mark.root
 def test_a_union_that_links_by_symbolic_links_is_warned_of(managed):
-    (one,) = managed(link_exdev="rel-symlink")
-    assert one["state"] == "warning"
-    assert "link-exdev=rel-symlink" in one["detail"]
-    subprocess.run(one["mend"].partition("now: ")[2].split(), check=True, timeout=60)
+    (check,) = managed(link_exdev="rel-symlink")
+    assert check["state"] == "warning"
+    assert "link-exdev=rel-symlink" in check["detail"]
+    subprocess.run(check["mend"].partition("now: ")[2].split(), check=True, timeout=60)
     assert managed() == []
 
 
@@ -486,6 +487,6 @@ def test_a_warning_is_shown_and_does_not_fail(ses, service, wrapper, socket_path
 def test_elements_whose_rates_nobody_described_are_a_warning_that_says_how(examine, service):
     assert "described for all 1 elements" in said(examine(), "rates of elements", "ok")
     del service.elements[0]["nominal"]
-    told = said(examine(), "rates of elements", "warning")
-    assert "union/b1" in told
-    assert "ses calibrate --all --yes" in told
+    text = said(examine(), "rates of elements", "warning")
+    assert "union/b1" in text
+    assert "ses calibrate --all --yes" in text

@@ -12,9 +12,9 @@ from ses_client.mounts import file_system_at
 
 def examined(path: Path, file_system: str | None = None) -> Finding:
     described = {"id": "scratch/d", "backend": "directories", "mount_point": "", "file_system": file_system}
-    (found,) = check_directories([Element.of(element("d", "", str(path), None) | described)])
-    assert found.state is State.OK or found.mend
-    return found
+    (finding,) = check_directories([Element.of(element("d", "", str(path), None) | described)])
+    assert finding.state is State.OK or finding.mend
+    return finding
 
 
 def test_directories_that_are_away_hang_or_are_others_than_described(tmp_path: Path) -> None:

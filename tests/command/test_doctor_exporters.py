@@ -3,7 +3,7 @@
 import ssl
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from fake_selection_service import element, observation
@@ -22,7 +22,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def checked(*urls: str) -> list[Finding]:
     seen = [observation(f"union/b{number}", exporter=url) for number, url in enumerate(urls)]
     return service_checks.check_exporters(
-        [Element.of(element(f"b{number}", "/", "/b", one)) for number, one in enumerate(seen)]
+        [Element.of(element(f"b{number}", "/", "/b", observed)) for number, observed in enumerate(seen)]
     )
 
 
@@ -37,6 +37,24 @@ def test_those_that_do_not_answer_are_waited_for_together() -> None:
     with closing(HttpServer(answer)) as server:
         findings = checked(*(f"{server.url}/metrics?{number}" for number in range(3)))
     assert [finding.state for finding in findings] == [State.OK] * 3
+
+
+def test_one_that_answers_without_an_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = Event()
+
+    def answer(asked: Asked) -> None:
+        asked.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+        while not over.wait(0.1):
+            asked.wfile.write(b"x")
+
+    monkeypatch.setattr(service_checks, "_LIMIT_SECONDS", 1.0)
+    with closing(HttpServer(answer)) as server:
+        try:
+            (finding,) = checked(f"{server.url}/metrics")
+        finally:
+            over.set()
+    assert finding.state is State.FAULT
+    assert "did not end its answer within 2 s" in finding.detail
 
 
 def test_one_whose_certificate_the_monitor_alone_can_verify_answers(tmp_path: Path) -> None:

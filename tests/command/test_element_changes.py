@@ -23,7 +23,7 @@ def done(result, code: int = 0) -> str:
 
 def listed(site: KnowledgeService, name: str) -> dict | None:
     elements = json.loads(done(site("elements", "list", "--json")))["elements"]
-    return next((one for one in elements if one["id"] == name), None)
+    return next((element for element in elements if element["id"] == name), None)
 
 
 def test_a_drained_element_takes_no_files_until_it_is_undrained(site):
@@ -34,7 +34,7 @@ def test_a_drained_element_takes_no_files_until_it_is_undrained(site):
     assert f"{best} takes no further files; ses undrain {best} ends it." in shown
     answer = json.loads(done(site("rank", "--user", "alice", "--json")))
     assert best not in [candidate["element"] for candidate in answer["candidates"]]
-    (refused,) = [one for one in answer["refused"] if one["element"] == best]
+    (refused,) = [candidate for candidate in answer["refused"] if candidate["element"] == best]
     assert refused["reason"] == "draining"
     assert refused["detail"] == "The site is emptying it (disk 12 is replaced); no file may be added."
     element = listed(site, best)
@@ -66,7 +66,7 @@ def test_a_preview_says_whose_files_would_go_elsewhere_and_changes_nothing(site)
     made = json.loads(done(site("drain", best, "--dry-run", "--json")))
     assert made["change"] is None
     assert made["effect"]["other_elements"] == 7
-    assert [one["name"] for one in made["effect"]["moved"]] == ["alice"]
+    assert [subject["name"] for subject in made["effect"]["moved"]] == ["alice"]
     assert made["effect"]["moved"][0]["instead"] not in (None, best)
     done(site("requirements", "set", "profile", "alice:loop", "current-write-rate>=80MB/s"))
     again = json.loads(done(site("drain", best, "--dry-run", "--json")))["effect"]

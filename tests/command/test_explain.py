@@ -112,8 +112,8 @@ def test_a_directory_is_reported_as_that(ses, service, file, tmp_path):
 
 def test_a_file_just_made_is_waited_for_until_its_node_tells_of_it(ses, service, file, tmp_path, monkeypatch):
     service.storage_systems = [storage_system(str(tmp_path))]
-    told, service.placements = service.placements, []
-    told[0].update(placed_at=999_999_999.9, opened_at=1_000_000_000.1)
+    placements, service.placements = service.placements, []
+    placements[0].update(placed_at=999_999_999.9, opened_at=1_000_000_000.1)
     lies_in(monkeypatch, tmp_path / "b3")
     young(monkeypatch)
     waits = []
@@ -121,7 +121,7 @@ def test_a_file_just_made_is_waited_for_until_its_node_tells_of_it(ses, service,
     def wait(seconds):
         waits.append(seconds)
         if len(waits) == 3:
-            service.placements = told
+            service.placements = placements
 
     monkeypatch.setattr(command, "sleep", wait)
     assert "union/b3, distance 0.125" in ses("explain", str(file)).output
@@ -138,8 +138,8 @@ def test_a_file_just_made_with_the_number_of_one_just_removed_is_not_taken_for_i
                "opened_at": 999_999_999.8, "ended_at": 999_999_999.9}  # fmt: skip
     service.placements = [removed]
     monkeypatch.setattr(command, "sleep", lambda _: service.placements.insert(0, own))
-    told = ses.json("explain", str(file))
-    assert (told["placement"]["placement_id"], told["doubt"]) == ("00000000000000aa", None)
+    explained = ses.json("explain", str(file))
+    assert (explained["placement"]["placement_id"], explained["doubt"]) == ("00000000000000aa", None)
 
 
 def test_the_wait_for_a_file_nobody_tells_of_has_an_end(ses, service, file, tmp_path, monkeypatch):
@@ -171,9 +171,9 @@ def test_notes_of_the_decision_are_shown(ses, service, file):
 
 def test_ranks_shared_with_other_files_are_reported_as_that(ses, service, file):
     service.placements[0].update(batch_number=3, batch_size=12, rank=2)
-    told = ses("explain", str(file)).output
-    assert "number 3 of 12 files chosen from one state of the node's table" in told
-    assert "where union/b3 was number 2" in told
+    text = ses("explain", str(file)).output
+    assert "number 3 of 12 files chosen from one state of the node's table" in text
+    assert "where union/b3 was number 2" in text
 
 
 def test_a_prediction_has_as_many_digits_as_in_the_table(ses, service, file):
@@ -336,8 +336,8 @@ def test_the_birth_of_a_file_on_a_union_is_asked_of_its_branch(union):
     (mount / "file").rename(mount / "renamed")
     on_branch = next(branch / "renamed" for branch in branches if (branch / "renamed").exists())
     seen = identify(mount / "renamed")
-    told = ran(["stat", "-c", "%W", str(on_branch)])
-    if told.stdout.strip() in ("0", "-"):
+    birth = ran(["stat", "-c", "%W", str(on_branch)])
+    if birth.stdout.strip() in ("0", "-"):
         pytest.skip("the file system of the temporary directory does not tell births")
     assert seen.device == mount.stat().st_dev
-    assert int(seen.born) == int(told.stdout)
+    assert int(seen.born) == int(birth.stdout)

@@ -39,7 +39,7 @@ def test_rubbish_exits_1_and_asks_for_the_right_address(ses, service, command):
     assert "--url" in result.stderr
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one[0] != "requirements"], ids=" ".join)
+@pytest.mark.parametrize("command", [words for words in COMMANDS if words[0] != "requirements"], ids=" ".join)
 def test_json_of_another_shape_exits_1(ses, service, command):
     service.rubbish = b'{"elements": 3, "candidates": null, "placements": [3], "checks": [1]}'
     result = ses(*command, code=1)
@@ -85,9 +85,9 @@ def test_a_service_that_hangs_is_given_up_after_the_time_that_is_reported(ses, l
 def test_a_machine_that_does_not_answer_is_reported_with_the_next_step(ses, listening, impatient):
     with ExitStack() as stack:
         for _ in range(3):  # from then on it takes none
-            one = stack.enter_context(socket.socket())
-            one.setblocking(False)
-            one.connect_ex(listening.getsockname())
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(listening.getsockname())
         result = ses("elements", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}")
     assert result.exit_code == 3
     assert re.search(r"no connection was made within \d\.\d s\. Is its machine up", result.stderr)

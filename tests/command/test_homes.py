@@ -8,6 +8,7 @@ from invoked import invoked
 from ses.cli import main
 from ses.last_forecast import last
 from ses.near.history import recall
+from ses.place.sets import directory_set
 from ses.settings import service_address
 from ses_client.errors import EXIT_UNREACHABLE
 
@@ -36,7 +37,8 @@ def test_a_home_that_is_closed_has_no_settings(monkeypatch: pytest.MonkeyPatch, 
     tmp_path.chmod(0o700)
     os.seteuid(NOBODY)
     try:
-        address = service_address(None, None)
+        address, named = service_address(None, None), directory_set("scratch")
     finally:
         os.seteuid(0)
     assert address.token_file is None
+    assert named.of_service

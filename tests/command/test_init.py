@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mounts import served
 from ran import ran
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import ElementSettings, Target, load
@@ -46,7 +47,7 @@ def made(ses, storage: str, tmp_path: Path) -> Path:
 
 def options(file: Path) -> dict[str, str]:
     """The options in a file as systemd reads it."""
-    (line,) = [one for one in file.read_text().splitlines() if one and not one.startswith("#")]
+    (line,) = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
     text = line.split("=", 1)[1].strip('"')
     words = (part.partition(" ") for part in re.split(r" (?=--)", text))
     return {name: value for name, _space, value in words}
@@ -79,7 +80,7 @@ def test_options_are_those_of_the_program_and_name_files_that_are_there(made: Pa
         assert given
         assert given.keys() <= known, name
         named = [value for value in given.values() if value.startswith(str(made))]
-        assert all(Path(one).is_file() for one in named), name
+        assert all(Path(path).is_file() for path in named), name
         assert file.read_text().startswith("# Options of the ")
 
 
@@ -155,6 +156,25 @@ def test_run_again_it_describes_the_disk_that_was_added(
     }
 
 
+def test_unions_whose_mount_points_end_alike_are_two_storage_systems(
+    ses, storage: str, tmp_path: Path
+) -> None:
+    second = tmp_path / "second/union"
+    second.parent.mkdir()
+    with served(second, tmp_path / "d1"):
+        given = ("--storage", storage, "--storage", str(second), "--host", "store1", "--node", "n1")
+        described = ses.json("init", str(tmp_path / "etc"), *given)["storage"]
+        for again in (given, ("--storage", str(second), "--host", "store1")):
+            refused = ses("init", str(tmp_path / "etc"), *again, code=1)
+            assert "Nothing was written" in refused.output, "all of it is described"
+    first, other = (system["name"] for system in described)
+    assert first == "union"
+    assert re.fullmatch("union-[0-9a-f]{8}", other)
+    site = (tmp_path / "etc/qstorman/site.ttl").read_text()
+    assert f"<{other}/d1> a qsm:Branch" in site
+    assert ses("kb", "validate", str(tmp_path / "etc/qstorman/site.ttl")).exit_code == 0
+
+
 def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: str, tmp_path: Path) -> None:
     other = tmp_path / "other"
     same = ("--storage", storage, "--host", "store1", "--node", "n1", "--node", "n2")
@@ -164,8 +184,8 @@ def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: s
     assert {file["path"] for file in said["files"]} == {
         str(other / path.relative_to(made)) for path in made.rglob("*") if path.is_file()
     }
-    told = ses("init", str(other), "--storage", storage, "--dry-run", COLUMNS="80", code=0)
-    assert "Nothing was written." in told.output
+    result = ses("init", str(other), "--storage", storage, "--dry-run", COLUMNS="80", code=0)
+    assert "Nothing was written." in result.output
 
 
 def test_exporters_become_targets_that_the_description_names(ses, storage: str, tmp_path: Path) -> None:
@@ -195,7 +215,7 @@ def test_each_exporter_is_a_target_the_monitor_takes(ses, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "told"),
+    ("given", "code", "message"),
     [
         ((), 2, "Give --storage MOUNT"),
         (("--storage", "/proc"), 5, "/proc is neither the mount point of a mergerfs union nor on a Lustre"),
@@ -208,12 +228,12 @@ def test_each_exporter_is_a_target_the_monitor_takes(ses, tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_be_is_reported_and_writes_nothing(
-    ses, storage: str, tmp_path: Path, given: tuple[str, ...], code: int, told: str
+    ses, storage: str, tmp_path: Path, given: tuple[str, ...], code: int, message: str
 ) -> None:
     directory = tmp_path / "etc"
-    said = ses("init", str(directory), *(storage if one == "UNION" else one for one in given))
+    said = ses("init", str(directory), *(storage if word == "UNION" else word for word in given))
     assert (said.exit_code, directory.exists()) == (code, False), said.output
-    assert told in said.output
+    assert message in said.output
 
 
 def test_on_a_terminal_it_asks_for_what_is_not_given(storage: str, tmp_path: Path) -> None:

@@ -73,17 +73,19 @@ def scontrol(tmp_path: Path) -> Path:
     """Commands of Slurm: one says what a job's record has, in the width it is asked for, the other writes
     down what it is told."""
     fields = {"admin_comment": "paid | storage: 3 files on 1 elements", "UserID": "1000", "UserName": "alice"}
+    fields["JobArrayID"] = "7"
     for name, value in fields.items():
         (tmp_path / name).write_text(value)
     squeue, program = tmp_path / "squeue", tmp_path / "scontrol"
     squeue.write_text(
         "#!/bin/sh\n"
         "for argument; do case $argument in --Format=*) format=${argument#--Format=};; esac; done\n"
-        f'printf "%-${{format#*:}}s\\n" "$(cat {tmp_path}/${{format%:*}})"\n'
+        "field=${format#JobID:20,}\n"
+        f'printf "%-20s%-${{field#*:}}s\\n" 7 "$(cat {tmp_path}/${{field%:*}})"\n'
     )
     program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n')
-    for one in (squeue, program):
-        one.chmod(0o755)
+    for path in (squeue, program):
+        path.chmod(0o755)
     return tmp_path / "told"
 
 

@@ -91,21 +91,21 @@ def test_an_import_shows_what_changes_and_can_be_taken_back(kb, tmp_path):
     assert "Undone by change" in done(kb("kb", "undo", number))
     assert exported(kb) == before
     listed = json.loads(done(kb("kb", "history", "-n", "2", "--json")))["changes"]
-    assert [one["author"] for one in listed] == ["admin", "admin"]
+    assert [change["author"] for change in listed] == ["admin", "admin"]
     assert listed[0]["undone"] == int(number)
     assert "import of changed.ttl (merge)" in listed[1]["reason"]
 
 
 def test_files_are_compared_without_a_service(kb, tmp_path, dead_url):
-    one, other = tmp_path / "a.ttl", tmp_path / "b.ttl"
-    one.write_text(exported(kb, "--site"))
-    other.write_text(one.read_text().replace("demo/b8", "demo/b9").replace("300.0e0", "300"))
-    out = done(kb("kb", "diff", "--url", dead_url, str(one), str(other)), 1)
+    exported_file, other = tmp_path / "a.ttl", tmp_path / "b.ttl"
+    exported_file.write_text(exported(kb, "--site"))
+    other.write_text(exported_file.read_text().replace("demo/b8", "demo/b9").replace("300.0e0", "300"))
+    out = done(kb("kb", "diff", "--url", dead_url, str(exported_file), str(other)), 1)
     assert "- site demo/b8" in out
     assert "+ site demo/b9" in out
     again = tmp_path / "c.ttl"
-    again.write_text(one.read_text().replace("300.0e0", "3e2"))
-    data = json.loads(done(kb("kb", "diff", "--json", "--url", dead_url, str(one), str(again))))
+    again.write_text(exported_file.read_text().replace("300.0e0", "3e2"))
+    data = json.loads(done(kb("kb", "diff", "--json", "--url", dead_url, str(exported_file), str(again))))
     assert data == {"different": False, "total": 0, "subjects": []}
 
 

@@ -60,7 +60,7 @@ def test_an_element_the_monitor_never_saw_has_no_data_age(ses):
 
 def test_elements_of_one_system_only(ses, service):
     service.elements[1]["storage_system"] = "other"
-    assert [one["id"] for one in ses.json("elements", "--system", "union")["elements"]] == ["union/b1"]
+    assert [row["id"] for row in ses.json("elements", "--system", "union")["elements"]] == ["union/b1"]
 
 
 def test_elements_of_a_system_that_does_not_exist_is_not_found_and_names_those_that_do(ses, service):
@@ -93,7 +93,7 @@ def test_rank_asks_with_subject_and_needs_as_typed(ses, service):
     assert asked["subject"] == {"user": "alice", "application": "dd", "vo": None}
     assert asked["exclude"] == ["union/b2"]
     assert asked["expected_bytes"] == round(1.5 * 2**30)
-    by_kind = {one["kind"]: one for one in asked["requirements"]}
+    by_kind = {sent["kind"]: sent for sent in asked["requirements"]}
     assert by_kind["average-read-rate"] == requirement("average-read-rate", 5.0, "MB/s", weight=2.0)
     assert by_kind["current-write-rate"]["strictness"] == "hard"
     assert (by_kind["free-capacity"]["minimum"], by_kind["free-capacity"]["unit"]) == (2.0, "GB")
@@ -148,10 +148,10 @@ def test_output_off_a_terminal_keeps_to_a_width_that_is_asked_for(ses, service):
 def test_what_a_narrow_terminal_has_no_room_for_is_named_and_shown_with_wide(ses):
     narrow, wide = (ses("elements", *more, COLUMNS="80").output.splitlines() for more in ([], ["--wide"]))
     assert max(map(len, narrow)) <= 80
-    told = narrow[-1]
-    assert told.startswith("Not shown in 80 columns: ")
-    assert told.endswith("Shown with --wide.")
-    left_out = told.removeprefix("Not shown in 80 columns: ").partition(".")[0].split(", ")
+    note = narrow[-1]
+    assert note.startswith("Not shown in 80 columns: ")
+    assert note.endswith("Shown with --wide.")
+    left_out = note.removeprefix("Not shown in 80 columns: ").partition(".")[0].split(", ")
     assert left_out
     for title in left_out:
         assert title not in narrow[0]

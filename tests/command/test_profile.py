@@ -38,8 +38,8 @@ def test_a_darshan_log_is_reported_with_its_requirements(ses: Ses) -> None:
     result = ses("profile", "--darshan", str(LOG), code=0)
     assert "checkpoint.h5" in result.stdout
     assert "current-write-rate>=6400MB/s: 512000 MB written in 100.0 s" in result.stdout
-    told = ses.json("profile", "--darshan", str(LOG), "--margin", "1")
-    assert told["requirements"][0]["minimum"] == 5200
+    reported = ses.json("profile", "--darshan", str(LOG), "--margin", "1")
+    assert reported["requirements"][0]["minimum"] == 5200
 
 
 def test_requirements_are_stored_where_asked(ses: Ses, service: SelectionServiceDouble) -> None:

@@ -35,7 +35,7 @@ def test_one_text_states_several_as_in_the_environment(ses, service, between):
     result = ses("requirements", "set", "user", "alice", text, "read>=5MB/s!", code=2)
     assert "unknown unit" in result.output  # the fake knows neither TB nor GB/s: all reached it
     *_, (_, _, body) = service.requests
-    asked = [(one["kind"], one["minimum"], one["unit"], one["strictness"]) for one in body["requirements"]]
+    asked = [(row["kind"], row["minimum"], row["unit"], row["strictness"]) for row in body["requirements"]]
     assert asked == [
         ("write", 20.0, "MB/s", "soft"),
         ("free", 2.0, "TB", "hard"),

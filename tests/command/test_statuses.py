@@ -56,7 +56,7 @@ def test_a_program_that_cannot_be_run_has_the_status_that_shells_give(
 ):
     data = tmp_path / "data"
     data.write_text("x")
-    named = [str(data) if one == "FILE" else one for one in command]
+    named = [str(data) if word == "FILE" else word for word in command]
     ses(*named, "--", program, "{}", code=status)
 
 

@@ -40,6 +40,12 @@ AS_THE_UNIT = ("setpriv", "--bounding-set", ",".join(["-all", *(f"+{name[4:]}" f
 FLOOR = ("--least-branches", "1", "--least-free", "0GB")
 
 
+def test_a_directory_of_a_union_is_not_taken_for_one(ses: Any, union: tuple[Path, list[Path]]) -> None:
+    (union[0] / "alice").mkdir()
+    refused = ses("apply", str(union[0] / "alice"), code=5)
+    assert f"alice is a directory of a mergerfs union: name {union[0]}." in refused.output
+
+
 @dataclass
 class Steered:
     """A mounted union of four branches, and the service that describes it."""
@@ -113,9 +119,9 @@ def steered(ses: Any, service: SelectionServiceDouble, tmp_path: Path) -> Iterat
         undo.callback(unmount, tmp_path / "storage")
         undo.callback(unmount, mount)
         tool("mergerfs", "-o", "category.create=rand,minfreespace=1M,cache.files=off", listed, str(mount))
-        one = Steered(mount, branches, service, ses.env)
-        one.offer(90, 90, 90, 90)
-        yield one
+        union = Steered(mount, branches, service, ses.env)
+        union.offer(90, 90, 90, 90)
+        yield union
 
 
 @given(
@@ -136,10 +142,10 @@ def test_the_union_keeps_what_the_administrator_set(
     while_held = hold_back(text, paths)
     assert hold_back(while_held, ()) == text
     seen = parse_branches(while_held)
-    assert [(one.path, one.mode, one.min_free) for one in seen] == [
-        (one.path, one.mode, one.min_free) for one in parse_branches(text)
+    assert [(branch.path, branch.mode, branch.min_free) for branch in seen] == [
+        (branch.path, branch.mode, branch.min_free) for branch in parse_branches(text)
     ]
-    assert {one.path for one in seen if one.held} == {
+    assert {branch.path for branch in seen if branch.held} == {
         path for path, mode, _ in branches if mode == "RW" and path in paths
     }
 

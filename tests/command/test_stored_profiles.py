@@ -65,8 +65,8 @@ def test_a_removed_profile_requires_nothing_and_comes_back_by_undo(ses: Knowledg
     ses("profile", "--darshan", str(LOG), "--save", "profile", "alice:gone", who="alice")
     ses("requirements", "set", "profile", "alice:gone", "--clear", who="alice", code=0)
     assert ses("requirements", "profile", "alice:gone", who="alice").exit_code != 0
-    told = ses("kb", "history", "--subject", "profile/alice:gone", "--json", who="alice")
-    number = json.loads(told.stdout)["changes"][0]["number"]
+    history = ses("kb", "history", "--subject", "profile/alice:gone", "--json", who="alice")
+    number = json.loads(history.stdout)["changes"][0]["number"]
     ses("kb", "undo", str(number), who="alice", code=0)
     vocabulary = json.loads(ses("requirements", "kinds", "--json", who="alice").stdout)
     back = next(profile for profile in vocabulary["profiles"] if profile["profile"] == "alice:gone")

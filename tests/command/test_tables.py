@@ -80,12 +80,12 @@ def test_columns_leave_in_their_order_until_the_rest_has_room(monkeypatch: pytes
     assert lines[-1] == "Not shown in 80 columns: least. Shown with --wide."
     lines = shown(WIDE, [[*row[:3], "k" * 40, row[4]]], monkeypatch)
     assert lines[-1] == "Not shown in 80 columns: least, little. Shown with --wide."
-    assert not any("Not shown" in one for one in shown(WIDE, [row], monkeypatch, "200"))
+    assert not any("Not shown" in line for line in shown(WIDE, [row], monkeypatch, "200"))
 
 
 def test_a_path_is_shortened_in_the_middle_and_keeps_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     row = [PATHS[0], "y", "z", "k" * 40, "why"]
-    (line,) = [one for one in shown(WIDE, [row], monkeypatch) if "kkkk" in one]
+    (line,) = [line for line in shown(WIDE, [row], monkeypatch) if "kkkk" in line]
     path = line.partition(" ")[0]
     assert "…" in path
     assert path.startswith("/srv")

@@ -59,12 +59,12 @@ def test_a_disk_below_a_mount_point_that_is_not_in_use_is_one(
 
 def test_a_branch_on_the_root_among_disks_gets_a_warning(ses, union: tuple[Path, list[Path]]) -> None:
     mount, branches = union
-    told = ses("discover", "--mergerfs", str(mount))
-    assert "Warning" not in told.output, "all are"
+    result = ses("discover", "--mergerfs", str(mount))
+    assert "Warning" not in result.output, "all are"
     subprocess.run(["mount", "-t", "tmpfs", "none", branches[0]], check=True)
     try:
-        told = ses("discover", "--mergerfs", str(mount))
+        result = ses("discover", "--mergerfs", str(mount))
     finally:
         subprocess.run(["umount", "-l", branches[0]], check=True)
     on_root = branches[1].stat().st_dev == Path("/").stat().st_dev
-    assert (f"Warning: {branches[1]} is on the file system of /" in told.output) == on_root
+    assert (f"Warning: {branches[1]} is on the file system of /" in result.output) == on_root

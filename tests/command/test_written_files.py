@@ -106,7 +106,7 @@ def ways(base: KnowledgeBase) -> dict[str, Way]:
     def monitor(path: Path) -> str:
         target = Target(name="n1", collector="node_exporter", url="http://n1:9100/metrics")
         try:
-            assert [one.id for one in described(path, [target], COLLECTORS)] == ["u/b1"]
+            assert [element.id for element in described(path, [target], COLLECTORS)] == ["u/b1"]
         except SettingsError as error:
             return str(error)
         return ""

@@ -43,6 +43,6 @@ class Held:
                 return self._process.returncode, said
             return None
 
-        found = wait_until(ended, "it ends")
-        assert found is not None
-        return found
+        outcome = wait_until(ended, "it ends")
+        assert outcome is not None
+        return outcome

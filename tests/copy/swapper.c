@@ -48,10 +48,10 @@ static void stop_at_paths(void) {
 }
 
 static void swap(char *renames) {
-  for (char *one = strtok(renames, ","); one; one = strtok(NULL, ",")) {
-    char *to = strchr(one, '>');
+  for (char *pair = strtok(renames, ","); pair; pair = strtok(NULL, ",")) {
+    char *to = strchr(pair, '>');
     *to = '\0';
-    if (rename(one, to + 1))
+    if (rename(pair, to + 1))
       return;
   }
 }

@@ -48,7 +48,7 @@ def tree(root: Path) -> None:
         os.utime(path, ns=(10**18 + 1, 10**18 + 123456789))
 
 
-def differences(one: Path, other: Path) -> str:
+def differences(source: Path, other: Path) -> str:
     """What rsync would still change, with owner, mode, times, attributes, ACLs and hard links."""
     command = [
         "rsync",
@@ -57,7 +57,7 @@ def differences(one: Path, other: Path) -> str:
         "--delete",
         "--dry-run",
         "--itemize-changes",
-        f"{one}/",
+        f"{source}/",
         f"{other}/",
     ]
     return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout.decode(
@@ -92,10 +92,10 @@ def test_a_file_without_a_byte_took_no_way(tmp_path: Path, copy: Copy, built: Pa
         (tmp_path / "from" / name).touch()
     report = copy("--verbose", "from", "to")
     assert report["ways"] == {"none": {"files": 2, "bytes": 0}}
-    assert {one["way"] for one in report["each"]} == {"none"}
-    told = ran([built / "ses-copy", tmp_path / "from", tmp_path / "again"]).stdout
-    assert "without a byte: 2 files" in told
-    assert "reflink:" not in told
+    assert {copied["way"] for copied in report["each"]} == {"none"}
+    summary = ran([built / "ses-copy", tmp_path / "from", tmp_path / "again"]).stdout
+    assert "without a byte: 2 files" in summary
+    assert "reflink:" not in summary
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -80,9 +80,9 @@ def test_a_file_that_is_opened_or_changed_meanwhile_stays(built: Path, union: Un
             if mode == "ab":
                 file.write(b"more")
                 file.close()
-            status, told = running.go_on()
+            status, output = running.go_on()
         assert status == 1
-        assert said in told
+        assert said in output
         assert union.copies(lying) == [0]
         assert lying.read_bytes()[3 << 20 :] == b"more"
         assert not list(union.path.glob(".ses-[pr]*"))
@@ -107,10 +107,10 @@ def test_a_program_that_opens_a_file_during_the_swap_keeps_it(built: Path, union
     program = threading.Thread(target=write)
     program.start()
     wait_until(is_waited_for, "the program that opens does not wait")
-    status, told = running.go_on()
+    status, output = running.go_on()
     program.join()
     assert status == 1
-    assert "is in use: it was opened just now" in told
+    assert "is in use: it was opened just now" in output
     assert lying.read_bytes() == b"mine" + before[4:]
     assert union.copies(lying) == [0]
     assert not list(union.path.glob(".ses-[pr]*"))
@@ -148,9 +148,9 @@ def test_what_another_user_put_in_the_partial_files_place_leads_nowhere(
     before = lying.read_bytes()
     victim, partial = union.path / "victim", lying.with_name(".ses-partial.data")
     outside = tmp_path / "outside"
-    for one in (victim, outside):
-        one.write_text("untouched")
-        one.chmod(0o600)
+    for path in (victim, outside):
+        path.write_text("untouched")
+        path.chmod(0o600)
     {
         "file": lambda: partial.write_text("planted"),
         "name of a file": lambda: os.link(victim, partial),
@@ -161,8 +161,8 @@ def test_what_another_user_put_in_the_partial_files_place_leads_nowhere(
     if kind != "name of a file":
         os.chown(partial, NOBODY, NOBODY, follow_symlinks=False)
     report = migrate(lying, status=1 if kind == "directory" else 0)
-    assert [one.read_text() for one in (victim, outside)] == ["untouched"] * 2
-    assert [one.stat().st_mode & 0o7777 for one in (victim, outside)] == [0o600] * 2
+    assert [path.read_text() for path in (victim, outside)] == ["untouched"] * 2
+    assert [path.stat().st_mode & 0o7777 for path in (victim, outside)] == [0o600] * 2
     assert lying.read_bytes() == before
     assert lying.stat().st_uid == os.geteuid()
     if kind == "directory":

@@ -39,12 +39,12 @@ def swapper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def found_in(top: Path) -> dict[str, tuple[object, ...]]:
     """What nobody may change, of everything below."""
-    found = {}
+    states = {}
     for path in [top, *sorted(top.rglob("*"))]:
         status = path.lstat()
         content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-        found[str(path)] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, content)
-    return found
+        states[str(path)] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, content)
+    return states
 
 
 def scene(top: Path, owner: int) -> None:
@@ -173,8 +173,8 @@ def test_what_is_exchanged_during_a_migration_leads_nowhere(
             (top / name).write_text(text)
         (top / "plant/link").symlink_to(top / "victim")
         (top / "plant/file").symlink_to(top / "victim/data")
-        for one in ("home", "home/data", "victim/data"):
-            os.chown(top / one, uid, uid)
+        for owned in ("home", "home/data", "victim/data"):
+            os.chown(top / owned, uid, uid)
         (top / "victim/data").chmod(0o600)
         (top / "home").chmod(0o777)
         kept = found_in(top / "victim/data")
@@ -182,7 +182,7 @@ def test_what_is_exchanged_during_a_migration_leads_nowhere(
         done = ran(command, code=None, cwd=top, env=union.environment(library=False))
         assert found_in(top / "victim/data") == kept, (number, done.stderr)
         regular = [path for path in top.rglob("data") if path.is_file() and not path.is_symlink()]
-        assert sorted(one.read_text() for one in regular if "victim" not in one.parts) == ["mine"], number
+        assert sorted(path.read_text() for path in regular if "victim" not in path.parts) == ["mine"], number
         shutil.rmtree(top)
         if done.returncode == NOT_SO_MANY:
             break

@@ -134,9 +134,9 @@ def test_a_source_that_changes_meanwhile_gives_no_copy(
     running = Held("pwrite64", *command)
     wait_until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
     os.truncate(source, 3 * MIB + change)
-    status, told = running.go_on()
+    status, output = running.go_on()
     assert status == 1
-    assert said in told
+    assert said in output
     assert [path.name for path in tmp_path.iterdir()] == ["from"]
 
 

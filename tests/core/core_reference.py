@@ -27,27 +27,27 @@ def predict(row: Any, claims: float, of_server: float, policy: Any) -> dict[int,
     """What a newcomer gets, by kind; OF_SERVER are the claims on all elements of its server."""
     ours = row["own"] + claims
     limit = row["server_rate"] / (row["server_streams"] + of_server + 1)
-    found = {}
+    offer = {}
     for kind, average, rate in (
         (Kind.CURRENT_READ, Kind.AVERAGE_READ, "read_rate"),
         (Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE, "write_rate"),
     ):
         if not known(row[rate]):
-            found[kind] = found[average] = NAN
+            offer[kind] = offer[average] = NAN
             continue
-        found[kind] = share(row[rate], ours + row["foreign"], limit)
+        offer[kind] = share(row[rate], ours + row["foreign"], limit)
         over_time = share(row[rate], ours + row["foreign_average"], NAN)
-        found[average] = min(over_time, found[kind])
+        offer[average] = min(over_time, offer[kind])
     free = row["free"] if known(row["free"]) else row["size"]
-    found[Kind.FREE] = max(0.0, free - row["reserved"]) if known(free) else NAN
+    offer[Kind.FREE] = max(0.0, free - row["reserved"]) if known(free) else NAN
     for place, value in enumerate(row["stated"]):
-        found[Kind.STATED_FIRST + place] = float(value)
-    return found
+        offer[Kind.STATED_FIRST + place] = float(value)
+    return offer
 
 
-def shortfall(one: Any, value: float) -> float:
-    bound = one["bound"]
-    if one["at_most"]:
+def shortfall(requirement: Any, value: float) -> float:
+    bound = requirement["bound"]
+    if requirement["at_most"]:
         if not known(value):
             return 1.0
         return min(1.0, 1 - bound / value) if value > bound else 0.0
@@ -72,7 +72,11 @@ def state_refusal(row: Any, excluded: bool) -> Refusal:
 def claims_by_server(table: Any, claims: Any) -> list[float]:
     """Of each row the claims on all elements of its server."""
     return [
-        sum(float(one) for one, other in zip(claims, table, strict=True) if other["server"] == row["server"])
+        sum(
+            float(count)
+            for count, other in zip(claims, table, strict=True)
+            if other["server"] == row["server"]
+        )
         for row in table
     ]
 
@@ -90,16 +94,18 @@ def judge_row(
     else:
         of_size = policy["room_fraction"] * row["size"] if need["room"] < 0 else 0.0
         of_files = need["room"] * (1 + 0.3 * (float(row["own"]) + claims))
-        tight = max(one for one in (of_size, of_files, ample) if known(one) and one >= 0)
+        tight = max(room for room in (of_size, of_files, ample) if known(room) and room >= 0)
     if refusal == Refusal.ACCEPTED and known(free) and free < least:
         refusal = Refusal.NO_ROOM
     missing = [shortfall(requirement, offer[int(requirement["kind"])]) for requirement in requirements]
     unmet = 0
-    for place, (one, by) in enumerate(zip(requirements, missing, strict=True)):
-        if refusal == Refusal.ACCEPTED and one["hard"] and by > 0:
+    for place, (required, by) in enumerate(zip(requirements, missing, strict=True)):
+        if refusal == Refusal.ACCEPTED and required["hard"] and by > 0:
             refusal, unmet = Refusal.REQUIREMENT, place
     weights = sum(float(requirement["weight"]) for requirement in requirements)
-    squares = sum(float(one["weight"]) * by**2 for one, by in zip(requirements, missing, strict=True))
+    squares = sum(
+        float(requirement["weight"]) * by**2 for requirement, by in zip(requirements, missing, strict=True)
+    )
     distance = math.sqrt(squares / weights) if weights else 0.0
     rates = [
         requirement
@@ -127,7 +133,11 @@ def judge_row(
 
 def harm(row: Any, claims: float, of_server: float, after: float, asked: Any, policy: Any) -> float:
     """What own streams on ROW lose where a stream more leaves each AFTER."""
-    bounds = [float(one["bound"]) for one in asked if one["kind"] in WRITES and not one["at_most"]]
+    bounds = [
+        float(requirement["bound"])
+        for requirement in asked
+        if requirement["kind"] in WRITES and not requirement["at_most"]
+    ]
     writing = max(bounds, default=0.0)
     promises, promised = float(row["promises"]), float(row["promised"])
     if writing > 0 and claims:
@@ -147,16 +157,16 @@ def harm(row: Any, claims: float, of_server: float, after: float, asked: Any, po
 def judge(table: Any, claims: Any, excluded: list[bool], need: Any, policy: Any) -> list[dict[str, Any]]:
     of_servers = claims_by_server(table, claims)
     ample = min(4.0 * 2**30, 0.6 * max((size for size in table["size"] if size > 0), default=0.0))
-    found = [
+    verdicts = [
         judge_row(row, float(claims[place]), of_servers[place], excluded[place], need, policy, ample)
         for place, row in enumerate(table)
     ]
-    takes = [place for place, one in enumerate(found) if one["refusal"] == Refusal.ACCEPTED]
+    takes = [place for place, verdict in enumerate(verdicts) if verdict["refusal"] == Refusal.ACCEPTED]
     degraded = [place for place in takes if int(table[place]["state"]) & State.DEGRADED]
     if len(degraded) < len(takes):
         for place in degraded:
-            found[place]["refusal"] = Refusal.DEGRADED
-    return found
+            verdicts[place]["refusal"] = Refusal.DEGRADED
+    return verdicts
 
 
 def step(behind: float, width: float) -> float:
@@ -165,7 +175,7 @@ def step(behind: float, width: float) -> float:
 
 
 # What of the order each member of a key is.
-ORDERED_BY = (Order.ROOM, *(one for one in Order if one not in (Order.FIRST, Order.HARM)))
+ORDERED_BY = (Order.ROOM, *(order for order in Order if order not in (Order.FIRST, Order.HARM)))
 
 
 def keys(
@@ -179,7 +189,7 @@ def keys(
     ignored: bool = False,
 ) -> dict[int, tuple[Any, ...]]:
     """Of the accepted rows what orders them, by the verdicts of the core: rounding is not judged twice."""
-    takes = [place for place, one in enumerate(verdicts) if one["refusal"] == Refusal.ACCEPTED]
+    takes = [place for place, verdict in enumerate(verdicts) if verdict["refusal"] == Refusal.ACCEPTED]
     if not takes:
         return {}
     roomy = [place for place in takes if not verdicts[place]["low_space"]] or takes
@@ -198,8 +208,12 @@ def keys(
     near = sorted((place for place in roomy if far(place) == 0), key=visited)
     compared = near[:candidate_limit] if candidate_limit else near
     asked = need["requirements"][: need["count"]]
-    rates = any(one["kind"] in RATES and not one["at_most"] for one in asked)
-    bounds = [float(one["bound"]) for one in asked if one["kind"] in WRITES and not one["at_most"]]
+    rates = any(requirement["kind"] in RATES and not requirement["at_most"] for requirement in asked)
+    bounds = [
+        float(requirement["bound"])
+        for requirement in asked
+        if requirement["kind"] in WRITES and not requirement["at_most"]
+    ]
     writing = max(bounds, default=0.0)
 
     def fast(place: int) -> bool:
@@ -267,7 +281,7 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
     if need["bytes"] >= 0:
         caps.append((max(1, int(need["bytes"] // policy["stripe_bytes"])), Cause.SIZE))
     caps.append((max(1, idle // 2), Cause.IDLE))
-    limit, cause = min(caps, key=lambda one: one[0])
+    limit, cause = min(caps, key=lambda cap: cap[0])
     rates = [
         requirement
         for requirement in need["requirements"][: need["count"]]
@@ -284,7 +298,7 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
         offers[row] = predict(table[row], float(claims[row]), of_servers[row] + there, policy)
     for count in range(1, limit + 1):
         got = [[offers[row][int(rate["kind"])] for row in spread[:count]] for rate in rates]
-        sums = [sum(rate for rate in some if known(rate)) for some in got]
-        if all(total >= one["bound"] for total, one in zip(sums, rates, strict=True)):
+        sums = [sum(rate for rate in offered if known(rate)) for offered in got]
+        if all(total >= rate["bound"] for total, rate in zip(sums, rates, strict=True)):
             return spread[:count], Cause.RATE
     return spread[:limit], cause

@@ -43,19 +43,19 @@ void bind(Counter &counter) {
 }
 
 void begin(Counter &counter) {
-  auto &one = kept.emplace_back();
-  one.bytes = below(1000);
-  one.rate = below(3);
+  auto &file = kept.emplace_back();
+  file.bytes = below(1000);
+  file.rate = below(3);
   for (auto left = below(5); left > 0; left--)
-    one.elements.push_back(below(20) ? below(max_elements) : below(200));
-  counter.count(one.elements, 1.0, one.bytes);
-  counter.promise(one.elements, one.rate, one.rate, 1);
+    file.elements.push_back(below(20) ? below(max_elements) : below(200));
+  counter.count(file.elements, 1.0, file.bytes);
+  counter.promise(file.elements, file.rate, file.rate, 1);
 }
 
 void end(Counter &counter) {
-  const auto &one = kept.back();
-  counter.count(one.elements, -1.0, -one.bytes);
-  counter.promise(one.elements, one.rate, one.rate, -1);
+  const auto &file = kept.back();
+  counter.count(file.elements, -1.0, -file.bytes);
+  counter.promise(file.elements, file.rate, file.rate, -1);
   kept.pop_back();
 }
 

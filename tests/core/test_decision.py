@@ -77,10 +77,10 @@ def test_verdicts_are_those_of_the_reference(question: Question) -> None:
     expected = reference.judge(
         question.table, question.claims, question.excluded, question.need[0], question.policy[0]
     )
-    for verdict, one in zip(query.verdicts, expected, strict=True):
+    for verdict, by_reference in zip(query.verdicts, expected, strict=True):
         for name in NAMES:
-            assert verdict[name] == pytest.approx(one[name], rel=1e-5, abs=1e-6, nan_ok=True), name
-    assert accepted == sum(one["refusal"] == Refusal.ACCEPTED for one in expected)
+            assert verdict[name] == pytest.approx(by_reference[name], rel=1e-5, abs=1e-6, nan_ok=True), name
+    assert accepted == sum(judged["refusal"] == Refusal.ACCEPTED for judged in expected)
 
 
 @given(questions())

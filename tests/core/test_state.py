@@ -83,9 +83,9 @@ def recount(noted: list[Noted], moment: list[float]) -> list[float]:
     for row, name in enumerate(ROWS):
         steps = moment[row] - (np.arange(6_000) + 0.5) / 100
         weights = np.exp((steps - moment[row]) / WINDOW) / 100 / WINDOW
-        for one in noted:
-            if name in one.elements:
-                mean[row] += weights[(one.began <= steps) & (steps < one.ended)].sum()
+        for file in noted:
+            if name in file.elements:
+                mean[row] += weights[(file.began <= steps) & (steps < file.ended)].sum()
     return mean
 
 
@@ -240,7 +240,7 @@ def test_what_is_read_of_a_file_is_what_its_record_says() -> None:
         assert record.notes == tuple(origin["notes"])
     assert [(known, sizes) for *_, known, _, sizes in ledger.take_sizes(9)] == [(False, [5e6])]
     ledger.take(ends[0], "n1", 20.0, lambda *_: None)
-    first, second = (ledger.get(one["placement_id"]) for one in message["ended"][:2])
+    first, second = (ledger.get(end["placement_id"]) for end in message["ended"][:2])
     assert (first.end_reason, first.bytes_written, first.path) == (EndReason.CLOSED, 12.0, "/mnt/a")
     assert first.achieved == Achieved(
         12.0, 0.0, 0.5, 0.0, 1.5, 4.0, (Doubt.PAGE_CACHE,), ((0.0, 0.0, 0.0), (1.5, 12.0, 0.0))
@@ -307,7 +307,7 @@ def test_no_call_of_python_leaves_the_memory_it_has(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", build], cwd=ROOT / "libses/state/python", check=True)
     asked = [["gcc", f"-print-file-name={name}.so"] for name in ("libasan", "libubsan")]
-    sanitizers = [ran(one).stdout for one in asked]
+    sanitizers = [ran(words).stdout for words in asked]
     environment = {
         **os.environ,
         "ASAN_OPTIONS": "detect_leaks=0",
@@ -337,11 +337,11 @@ def test_loads_that_a_node_gets_are_those_that_the_core_reads() -> None:
         return float(np.round(np.float64(number), digits)) if np.isfinite(number) else None
 
     for place, *numbers in loads:
-        one, sampled = elements[rows[place]], sampled_at[rows[place]]
+        element, sampled = elements[rows[place]], sampled_at[rows[place]]
         assert numbers == [
-            *(known(one[name], 0 if name in ("free", "reserved") else 3) for name in LOADS),
+            *(known(element[name], 0 if name in ("free", "reserved") else 3) for name in LOADS),
             known(np.maximum(0.0, 100.0 - sampled), 3),
-            *(int(one[name]) for name in ("state", "last_placed", *PROMISES)),
+            *(int(element[name]) for name in ("state", "last_placed", *PROMISES)),
         ]
 
 

@@ -132,14 +132,14 @@ def demonstrated(traces, tmp_path):
 
 def headings(text):
     """Return the headings of the columns of each table in a text, whatever their width is there."""
-    found, above = [], []
+    tables, above = [], []
     for line in text.splitlines():
         if re.fullmatch(r"-+(\+-+)+", line):
-            rows = [one.split("|") for one in above]
-            found.append([" ".join(" ".join(parts).split()) for parts in zip(*rows, strict=True)])
+            rows = [row.split("|") for row in above]
+            tables.append([" ".join(" ".join(parts).split()) for parts in zip(*rows, strict=True)])
         above = [*above, line] if "|" in line else []
-    assert len(found) == 2
-    return found
+    assert len(tables) == 2
+    return tables
 
 
 def sentences(text):

@@ -14,16 +14,16 @@ PATIENCE = 240
 
 @pytest.mark.root
 def test_two_jobs_write_where_they_may_and_one_is_refused(traces):
-    told = traces.base / "told.json"
+    report = traces.base / "told.json"
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("SES_", "SLURM_"))
     }
     done = ran(
-        [SES, "demo", "--slurm", "--size", "6", "--json", told],
+        [SES, "demo", "--slurm", "--size", "6", "--json", report],
         env={**environment, "TMPDIR": str(traces.base), "COLUMNS": "200"},
     )
-    checkpoint, archive, refused = json.loads(told.read_text())["jobs"]
-    told.unlink()
+    checkpoint, archive, refused = json.loads(report.read_text())["jobs"]
+    report.unlink()
     for job, files in ((checkpoint, 2), (archive, 4)):
         assert sum(element["files"] for element in job["got"]["elements"]) == files
         assert job["refused"] is None

@@ -22,15 +22,15 @@ def inputs(tmp_path_factory):
 def mine(inputs, title):
     """The program of that title that runs as whoever runs the tests."""
     titled = [program for program in programs(inputs, inputs / "figure3", 2) if program.title == title]
-    one = titled[0]
-    return Program(one.title, "root", one.file, one.commands, one.measured)
+    program = titled[0]
+    return Program(program.title, "root", program.file, program.commands, program.measured)
 
 
 def test_the_set_has_six_known_programs_two_users_and_the_example(inputs):
     every = programs(inputs, inputs / "figure3", 2)
-    assert {"dd", "cp", "tar", "python3", "gcc -o", "sqlite3"} <= {one.title for one in every}
-    assert {one.user for one in every} == {"root", NOBODY}
-    assert len({(one.user, one.file) for one in every}) == len(every)
+    assert {"dd", "cp", "tar", "python3", "gcc -o", "sqlite3"} <= {program.title for program in every}
+    assert {program.user for program in every} == {"root", NOBODY}
+    assert len({(program.user, program.file) for program in every}) == len(every)
 
 
 @pytest.mark.parametrize("title", ["dd", "cp", "tar", "python3", "gcc -o", "sqlite3"])
@@ -42,7 +42,7 @@ def test_each_program_writes_its_whole_file(inputs, tmp_path, title):
     assert list(tmp_path.iterdir()) == [done.path]
     if title == "tar":
         with tarfile.open(done.path) as archive:
-            assert len([one for one in archive if one.isfile()]) == 8
+            assert len([member for member in archive if member.isfile()]) == 8
     if title == "sqlite3":
         with sqlite3.connect(done.path) as database:
             assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -53,18 +53,18 @@ def test_each_program_writes_its_whole_file(inputs, tmp_path, title):
 
 def test_eight_programs_of_four_users_have_a_file_each():
     every = simultaneous(1)
-    assert len({(one.user, one.file) for one in every}) == 8
-    assert {one.user for one in every} == set(USERS)
+    assert len({(program.user, program.file) for program in every}) == 8
+    assert {program.user for program in every} == set(USERS)
 
 
 @pytest.mark.root
 def test_programs_that_run_together_each_write_their_file(tmp_path):
-    two = [one for one in simultaneous(1) if one.user == "root"]
+    two = [program for program in simultaneous(1) if program.user == "root"]
     (tmp_path / "root").mkdir()
     with Interrupts() as interrupts:
         done = run_together(two, tmp_path, {}, interrupts)
-    assert [one.size for one in done] == [MIB, MIB]
-    assert len({one.path for one in done}) == 2
+    assert [outcome.size for outcome in done] == [MIB, MIB]
+    assert len({outcome.path for outcome in done}) == 2
 
 
 def test_a_program_that_fails_is_named_with_its_last_words(tmp_path):

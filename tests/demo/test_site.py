@@ -44,14 +44,14 @@ def test_the_monitor_is_told_every_branch_and_for_plain_directories_what_they_li
         branch.directory.mkdir()
     path = write_monitor_configuration(tmp_path, "http://127.0.0.1:1/metrics", branches)
     settings = tomllib.loads(path.read_text())
-    assert [one["id"] for one in settings["element"]] == [f"union/{plan.name}" for plan in PLANS]
-    assert all(Path(one["mount_point"]).is_mount() for one in settings["element"])
+    assert [row["id"] for row in settings["element"]] == [f"union/{plan.name}" for plan in PLANS]
+    assert all(Path(row["mount_point"]).is_mount() for row in settings["element"])
     assert settings["target"][0]["url"] == "http://127.0.0.1:1/metrics"
 
 
 def test_tokens_are_private_and_known_to_the_service_by_their_sum(tmp_path):
     tokens = write_tokens(tmp_path)
-    known = {one["role"]: one["sha256"] for one in tomllib.loads(tokens.accepted.read_text())["token"]}
+    known = {token["role"]: token["sha256"] for token in tomllib.loads(tokens.accepted.read_text())["token"]}
     files = {"node": tokens.node, "portal": tokens.portal, "admin": tokens.admin}
     assert set(known) == set(files)
     for role, path in files.items():

@@ -52,7 +52,7 @@ def placement(element, candidates, refused=()):
 
 def decision(element, texts):
     """A placement on ``element`` by needs, on the demonstration's branches with b1 and b3 busy."""
-    needs = {one.kind: one for one in map(requirement, texts)}
+    needs = {need.kind: need for need in map(requirement, texts)}
     rate, room = needs["current-write-rate"].bound, needs.get("free-capacity")
     ranked, refused = [], []
     for plan in PLANS:

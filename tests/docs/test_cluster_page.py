@@ -20,7 +20,7 @@ def _own(command: str) -> list[str]:
     return words if re.fullmatch(r"ses|ses-\w+|smed-\w+", words[0]) else []
 
 
-OWN = [words for one in COMMANDS if (words := _own(one))]
+OWN = [words for command in COMMANDS if (words := _own(command))]
 
 
 def test_commands_are_found() -> None:
@@ -32,7 +32,7 @@ def test_commands_are_found() -> None:
 def test_every_option_is_one_of_the_command(words: list[str]) -> None:
     names = [word for word in words if not word.startswith("-")]
     pages = [ROOT / f"docs/commands/{'-'.join(names[:count])}.md" for count in (2, 1)]
-    page = next(one for one in pages if one.exists()).read_text("utf-8")
+    page = next(path for path in pages if path.exists()).read_text("utf-8")
     for option in (word for word in words if word.startswith("--")):
         assert f"`{option}" in page, option
 

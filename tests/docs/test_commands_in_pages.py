@@ -21,19 +21,19 @@ BECOMES = {"ses copy": "ses-copy", "ses migrate": "ses-migrate", "ses run": "ses
 
 def _known() -> dict[str, set[str]]:
     """Return the options of each command, as the pages say that are made from the programs."""
-    found: dict[str, set[str]] = {}
+    options: dict[str, set[str]] = {}
     for page in sorted(MADE[0].glob("*.md")):
         sections = re.split(r"^## ", page.read_text("utf-8"), flags=re.MULTILINE)
         usage = re.search(r"^Usage: `([a-z-]+)", sections[0], re.MULTILINE)
         if usage:
-            found[usage[1]] = set(re.findall(r"`(--[a-z-]+)`", sections[0]))
+            options[usage[1]] = set(re.findall(r"`(--[a-z-]+)`", sections[0]))
         for section in sections[1:]:
             heading = re.match(r"`([a-z][a-z-]*(?: [a-z][a-z-]*)*)", section)
             if heading:
-                found[heading[1]] = set(re.findall(r"`(--[a-z-]+)`", section))
+                options[heading[1]] = set(re.findall(r"`(--[a-z-]+)`", section))
     for name, program in BECOMES.items():
-        found[name] = found[program]
-    return found
+        options[name] = options[program]
+    return options
 
 
 KNOWN = _known()
@@ -71,7 +71,7 @@ def _in_page(page: Path) -> Iterator[list[str]]:
 def _name(command: list[str]) -> str:
     """Return the longest beginning of a command that is the name of one, or of a group."""
     names = [" ".join(command[:count]) for count in (3, 2, 1)]
-    return next((one for one in names if one in KNOWN or one in GROUPS), command[0])
+    return next((name for name in names if name in KNOWN or name in GROUPS), command[0])
 
 
 def _in_template(page: Path) -> Iterator[list[str]]:
@@ -95,13 +95,17 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_in_a_page_exists_with_its_options(page: Path) -> None:
-    for command in (command for one, command in IN_PAGES if one == page):
+    for command in (command for path, command in IN_PAGES if path == page):
         name = _name(command)
         if name in GROUPS and len(command) > len(name.split()):
             after = command[len(name.split())]
             assert name in KNOWN or not re.fullmatch(r"[a-z][a-z-]+", after), f"no such command: {command}"
-        for option in (one.partition("=")[0] for one in command if re.match(r"--[a-z]", one)):
+        for option in (word.partition("=")[0] for word in command if re.match(r"--[a-z]", word)):
             known = EVERYWHERE.union(
-                *(options for one, options in KNOWN.items() if one == name or one.startswith(f"{name} "))
+                *(
+                    options
+                    for full_name, options in KNOWN.items()
+                    if full_name == name or full_name.startswith(f"{name} ")
+                )
             )
             assert option in known, " ".join(command)

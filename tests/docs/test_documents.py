@@ -35,9 +35,9 @@ COMPILED = (
 def targets() -> set[str]:
     """Return the targets `make` prints."""
     text = (ROOT / "Makefile").read_text()
-    found = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
-    assert {"demo", "test", "bench", "check", "compose-test"} <= found
-    return found
+    names = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
+    assert {"demo", "test", "bench", "check", "compose-test"} <= names
+    return names
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -53,8 +53,8 @@ def test_every_link_and_path_in_a_document_exists(document: Path) -> None:
 
 def headings(document: Path) -> set[str]:
     """Return what can follow `#` in a link to a document."""
-    found = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in found}
+    titles = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_every_link_to_a_heading_finds_it() -> None:
@@ -83,18 +83,18 @@ def test_make_alone_prints_every_target() -> None:
 def children(group: click.Group) -> list[tuple[str, click.Command]]:
     """Return the commands of a group by their names."""
     context = click.Context(group)
-    found = [(name, group.get_command(context, name)) for name in sorted(group.list_commands(context))]
-    assert None not in dict(found).values()
-    return [(name, one) for name, one in found if one is not None]
+    commands = [(name, group.get_command(context, name)) for name in sorted(group.list_commands(context))]
+    assert None not in dict(commands).values()
+    return [(name, command) for name, command in commands if command is not None]
 
 
 def leaves(command: click.Command, path: str) -> list[tuple[str, click.Command]]:
     """Return every command below this one that does something, with its full name."""
     if isinstance(command, click.Group):
-        found: list[tuple[str, click.Command]] = []
+        commands: list[tuple[str, click.Command]] = []
         for name, child in children(command):
-            found += leaves(child, f"{path} {name}")
-        return found
+            commands += leaves(child, f"{path} {name}")
+        return commands
     return [(path, command)]
 
 
@@ -121,8 +121,8 @@ def every_help(command: click.Command, name: str, parent: click.Context | None =
     context = click.Context(command, info_name=name, parent=parent)
     said = {context.command_path: command.get_help(context)}
     if isinstance(command, click.Group):
-        for child, one in children(command):
-            said |= every_help(one, child, context)
+        for child, subcommand in children(command):
+            said |= every_help(subcommand, child, context)
     return said
 
 
@@ -147,7 +147,7 @@ def test_help_cuts_no_sentence_and_fits_a_terminal(monkeypatch: pytest.MonkeyPat
 def test_what_ses_says_of_its_commands_is_what_they_say() -> None:
     context = click.Context(ses)
     listed = dict(ses.sentences(context))
-    said = {name: one.get_short_help_str(1000) for name, one in children(ses)}
+    said = {name: command.get_short_help_str(1000) for name, command in children(ses)}
     assert len(said) > 20
     assert listed == said
 

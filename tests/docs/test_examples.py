@@ -31,9 +31,9 @@ def leaves(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            assert found is not None
-            yield from leaves(found, f"{name} {child}")
+            subcommand = command.get_command(context, child)
+            assert subcommand is not None
+            yield from leaves(subcommand, f"{name} {child}")
     else:
         yield name, command.get_help(click.Context(command, info_name=name))
 
@@ -77,8 +77,8 @@ def compiled_examples() -> list[tuple[str, str]]:
 
 
 def test_compiled_programs_do_their_examples(tmp_path: Path) -> None:
-    found = compiled_examples()
-    assert {program for program, _ in found} == set(COMPILED)
+    compiled = compiled_examples()
+    assert {program for program, _ in compiled} == set(COMPILED)
     for folder in ("archive/run1", "srv/union/alice"):
         (tmp_path / folder).mkdir(parents=True)
     for file in ("input.dat", "archive/run1/a.dat", "srv/union/alice/output.dat"):
@@ -88,9 +88,9 @@ def test_compiled_programs_do_their_examples(tmp_path: Path) -> None:
     program = tmp_path / "simulation"
     program.write_text("#!/bin/sh\nexit 0\n")
     program.chmod(0o755)
-    folders = ":".join(str(ROOT / "build/libses" / one) for one in set(COMPILED.values()))
+    folders = ":".join(str(ROOT / "build/libses" / part) for part in set(COMPILED.values()))
     environment: dict[str, Any] = {**os.environ, "PATH": f"{folders}:{os.environ['PATH']}"}
-    for name, line in found:
+    for name, line in compiled:
         here = re.sub(r"(?<= )/", f"{tmp_path}/", line)
         done = subprocess.run(
             here, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True

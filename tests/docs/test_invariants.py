@@ -20,4 +20,4 @@ def test_the_page_has_invariants() -> None:
 def test_an_invariant_names_the_tests_that_keep_it(invariant: str) -> None:
     named = re.findall(r"`([\w/]+\.py::\w+)`", invariant)
     assert named
-    assert [one for one in named if not names_a_test(one)] == []
+    assert [test for test in named if not names_a_test(test)] == []

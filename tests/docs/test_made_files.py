@@ -76,21 +76,21 @@ def test_no_made_page_is_longer_than_one_reads() -> None:
 def declared() -> dict[str, set[str]]:
     """Return the readers of each variable in the declaration."""
     tree = tomllib.loads((ROOT / "packaging/pages/variables.toml").read_text())
-    return {name: set(one["read_by"]) for name, one in tree.items()}
+    return {name: set(variable["read_by"]) for name, variable in tree.items()}
 
 
 def read(reader: str) -> set[str]:
     """Return the variables that the sources of a reader ask for; those of MPI and schedulers are not ours."""
     others = [ROOT / folder for name, folders in READERS.items() if name != reader for folder in folders]
-    found: set[str] = set()
+    variables: set[str] = set()
     for folder in READERS[reader]:
         paths = [path for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".cpp", ".py")]
         assert paths, f"{folder} has no sources"
         own = [other for other in others if (ROOT / folder) in other.parents]
         for path in paths:
-            if path.name != "job_rank.c" and not any(one in path.parents for one in own):
-                found |= {whole or f"SES_{rest}" for whole, rest in READS.findall(path.read_text())}
-    return found
+            if path.name != "job_rank.c" and not any(inner in path.parents for inner in own):
+                variables |= {whole or f"SES_{rest}" for whole, rest in READS.findall(path.read_text())}
+    return variables
 
 
 @pytest.mark.parametrize("reader", READERS)

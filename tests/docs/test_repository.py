@@ -85,10 +85,16 @@ def test_lock_files_name_the_extras_that_packages_ask_for() -> None:
     )
     named = {name: set(extras.split(",")) for name, extras in lock}
     asked = [Requirement(text) for name in named for text in requires(name) or []]
-    asked = [one for one in asked if one.extras and one.name in named]
-    asked = [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
+    asked = [requirement for requirement in asked if requirement.extras and requirement.name in named]
+    asked = [
+        requirement
+        for requirement in asked
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
     assert asked
-    assert not [str(one) for one in asked if not one.extras <= named[one.name]]
+    assert not [
+        str(requirement) for requirement in asked if not requirement.extras <= named[requirement.name]
+    ]
 
 
 def test_every_python_distribution_tells_its_types() -> None:

@@ -45,13 +45,13 @@ def played(traces, log, process, rounds):
     answer = finish(run)
     assert answer, log.read_text()
     report = json.loads(answer)
-    assert [one["writers"] for one in report["summary"]] == [8]
+    assert [row["writers"] for row in report["summary"]] == [8]
     assert run.returncode == (0 if report["holds"] else 1)
     assert len(report["rounds"]) == rounds
-    for one in report["rounds"]:
-        assert len(one["branches"]) == 8
-        assert set(one["branches"]) <= {f"b{number}" for number in range(1, 9)}
-        assert one["load"] >= 0
+    for round_ in report["rounds"]:
+        assert len(round_["branches"]) == 8
+        assert set(round_["branches"]) <= {f"b{number}" for number in range(1, 9)}
+        assert round_["load"] >= 0
     assert report["settings"]["threads"] >= 16
     assert "image files in " in log.read_text()
     assert traces.left(log) == []
@@ -60,7 +60,10 @@ def played(traces, log, process, rounds):
 
 def spread(rounds):
     """Choice by chance gets here in 1.4 % of three rounds, 0.3 % of five; one branch for all never does."""
-    return median(one["distinct"] for one in rounds) >= 7 and median(one["most"] for one in rounds) <= 2
+    return (
+        median(round_["distinct"] for round_ in rounds) >= 7
+        and median(round_["most"] for round_ in rounds) <= 2
+    )
 
 
 @pytest.mark.root

@@ -22,10 +22,10 @@ from ses_simulate.statistics import interval
 def test_what_is_attained_counts_files_and_names_the_worst_user():
     plan = Plan(users=4)
     rates = ((NEEDS[0],), (NEEDS[1] / 2, 2 * NEEDS[1]), (0.98 * NEEDS[2], 0.9 * NEEDS[2]), ())
-    one, other = (Round(1, arm, rates, 0.0) for arm in ("default", "rand"))
+    plain, other = (Round(1, arm, rates, 0.0) for arm in ("default", "rand"))
     expected = Attained(files=5, met=0.6, nearly=0.8, worst=0.5)
-    assert attained(plan, one) == expected
-    assert compared(plan, [other, one], "rand") == [(expected, expected)]
+    assert attained(plan, plain) == expected
+    assert compared(plan, [other, plain], "rand") == [(expected, expected)]
 
 
 def test_what_differing_needs_add_is_seen_against_users_who_all_need_the_same():
@@ -44,8 +44,8 @@ def test_every_arm_writes_files_and_nothing_is_left(traces, monkeypatch):
     plan = Plan(users=4, rounds=1, seconds=10, busy=1.0)
     with Interrupts() as interrupts:
         rounds, _ = measure(plan, interrupts, lambda _step: None)
-    assert {one.arm for one in rounds} == {"default", *BASELINES}
-    assert all(attained(plan, one).files > 0 for one in rounds)
+    assert {round_.arm for round_ in rounds} == {"default", *BASELINES}
+    assert all(attained(plan, round_).files > 0 for round_ in rounds)
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
 
 

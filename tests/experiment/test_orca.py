@@ -104,18 +104,18 @@ def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(tra
         argv, capture_output=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600
     )
     report = json.loads(done.stdout)
-    cells = {one["program"]: one for one in report["cells"]}
+    cells = {measured["program"]: measured for measured in report["cells"]}
     assert set(cells) == {"grep", "wc", "sort", "index", "scan"}
-    assert all(one["same_output"] for one in cells.values())
-    assert all(one["here_wire"] > 4e6 for one in cells.values())
-    assert all(one["near_cpu"] > 0 for one in cells.values())
-    for one in cells.values():
+    assert all(measured["same_output"] for measured in cells.values())
+    assert all(measured["here_wire"] > 4e6 for measured in cells.values())
+    assert all(measured["near_cpu"] > 0 for measured in cells.values())
+    for measured in cells.values():
         for way in ("near", "here"):
-            series = one["series"][way]
+            series = measured["series"][way]
             assert series["megabytes"] == sorted(series["megabytes"])
             assert series["processor"] == sorted(series["processor"])
-        assert one["series"]["here"]["megabytes"][-1] >= 4
-        assert one["series"]["near"]["processor"][-1] > 0
+        assert measured["series"]["here"]["megabytes"][-1] >= 4
+        assert measured["series"]["near"]["processor"][-1] > 0
     for name in ("grep", "scan"):
         assert cells[name]["here_wire"] > 30 * cells[name]["near_wire"]
     assert cells["sort"]["choice"] == "here"
@@ -149,12 +149,12 @@ def test_slower_nodes_are_slower_and_a_service_beside_is_measured(traces):
         argv, capture_output=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600
     )
     report = json.loads(done.stdout)
-    assert [(one["kind"], one["program"]) for one in report["cells"]] == [
+    assert [(measured["kind"], measured["program"]) for measured in report["cells"]] == [
         ("alike", "sum"), ("alike", "tail"), ("unlike", "sum"), ("unlike", "tail"),
     ]  # fmt: skip
-    assert all(one["same_output"] for one in report["cells"])
-    assert all(set(one["service"]) == {"alone", "near", "here"} for one in report["cells"])
-    assert all(rate > 0 for one in report["cells"] for rate in one["service"].values())
+    assert all(measured["same_output"] for measured in report["cells"])
+    assert all(set(measured["service"]) == {"alone", "near", "here"} for measured in report["cells"])
+    assert all(rate > 0 for measured in report["cells"] for rate in measured["service"].values())
     assert "<svg" in plot.read_text()
     plot.unlink()
     assert traces.files() == []
@@ -172,11 +172,11 @@ def test_a_server_has_the_same_rows_near_and_over_the_network(prefix, traces):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     cells = json.loads(done.stdout)["cells"]
-    assert [(one["program"], one["clients"]) for one in cells] == [
+    assert [(measured["program"], measured["clients"]) for measured in cells] == [
         (query, clients) for query in server.QUERIES for clients in (1, 2)
     ]
-    assert all(one["same_output"] and one["right"] is None for one in cells)
-    sent = {one["program"]: one["here_wire"] / one["near_wire"] for one in cells}
+    assert all(measured["same_output"] and measured["right"] is None for measured in cells)
+    sent = {measured["program"]: measured["here_wire"] / measured["near_wire"] for measured in cells}
     assert sent["server count"] > 10
     assert sent["server half"] < 3
     assert traces.files() == []

@@ -36,7 +36,7 @@ def test_one_that_ends_without_a_result_is_named_and_the_others_go_on(tmp_path, 
     assert list((tmp_path / "long").iterdir()) == []
 
 
-@pytest.mark.parametrize("repeated", papers.EXPERIMENTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("repeated", papers.EXPERIMENTS, ids=lambda repeated: repeated.name)
 def test_each_is_a_command_that_takes_its_arguments(repeated):
     command = experiment.commands[repeated.name]
     for arguments in (repeated.short, repeated.long):
@@ -46,4 +46,4 @@ def test_each_is_a_command_that_takes_its_arguments(repeated):
 
 @pytest.mark.parametrize(("which", "most"), [(0, 30), (1, 120)])
 def test_all_together_fit_the_time_that_is_promised(which, most):
-    assert sum(one.minutes[which] for one in papers.EXPERIMENTS) <= most
+    assert sum(repeated.minutes[which] for repeated in papers.EXPERIMENTS) <= most

@@ -18,19 +18,19 @@ SES = Path(sys.executable).parent / "ses"
 def test_load_and_work_of_the_fullest_directory_are_compared_with_the_mean_ones():
     plan = Plan(jobs=2, slots=2, megabytes=8)
     sizes = [sum(size for _, size in job) for job in plan.batch(1)]
-    one = Batch(Run(PRODUCT, 1), ((0, 0.0, 4.0), (1, 2.0, 4.0)), 0.0, "")
+    batch = Batch(Run(PRODUCT, 1), ((0, 0.0, 4.0), (1, 2.0, 4.0)), 0.0, "")
     load_of_first, load_of_second = 1 / RATES[0], 1 / RATES[1]
     largest = 2 * load_of_first + 2 * max(load_of_first, load_of_second)
     mean = (2 * load_of_first + 2 * (load_of_first + load_of_second)) / len(RATES)
     work = [size / rate for size, rate in zip(sizes, RATES, strict=False)]
     expected = Outcome(largest / mean, max(work) / (sum(work) / len(RATES)), 4.0, 6.0)
-    came = outcome(plan, one)
+    came = outcome(plan, batch)
     for name in ("load", "work", "seconds", "jobs"):
         assert getattr(came, name) == pytest.approx(getattr(expected, name))
-    other = Batch(Run("weights", 1), one.jobs, 0.0, "")
-    assert compared(plan, [other, one], "weights") == [(came, came)]
-    assert compared(plan, [one], "weights") == []
-    assert Batch.of_json(json.loads(json.dumps(asdict(one)))) == one
+    other = Batch(Run("weights", 1), batch.jobs, 0.0, "")
+    assert compared(plan, [other, batch], "weights") == [(came, came)]
+    assert compared(plan, [batch], "weights") == []
+    assert Batch.of_json(json.loads(json.dumps(asdict(batch)))) == batch
 
 
 def test_a_batch_is_the_same_for_all_arms_and_mostly_of_small_jobs():

@@ -14,8 +14,8 @@ def test_every_program_ends_well_in_every_arm(traces, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(traces.base))
     with Interrupts() as interrupts:
         rounds, _ = measure(Plan(rounds=1, baselines=("rand",)), interrupts, lambda _step: None)
-    assert {one.arm for one in rounds} == {"default", "rand"}
-    assert all(len(one.seconds) == len(ROWS) and min(one.seconds) > 0 for one in rounds)
+    assert {round_.arm for round_ in rounds} == {"default", "rand"}
+    assert all(len(round_.seconds) == len(ROWS) and min(round_.seconds) > 0 for round_ in rounds)
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
 
 

@@ -22,12 +22,12 @@ def test_what_was_finished_is_there_again(tmp_path):
     file = tmp_path / "runs.jsonl"
     first = Results(file, SETTINGS, {"processors": 2}, Result.of_json)
     done = [result("half", 1, (1.0, 2.0), (3.0, 4.0)), result("all", 1, (1.0,) * 4, baseline="")]
-    for one in done:
-        assert one.run not in first
-        first.add(one)
+    for finished in done:
+        assert finished.run not in first
+        first.add(finished)
     again = Results(file, SETTINGS, {}, Result.of_json)
-    assert again.among([one.run for one in done]) == done
-    assert all(one.run in again for one in done)
+    assert again.among([finished.run for finished in done]) == done
+    assert all(finished.run in again for finished in done)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert lines[0]["settings"] == SETTINGS
     assert lines[0]["machine"] == {"processors": 2}
@@ -36,14 +36,14 @@ def test_what_was_finished_is_there_again(tmp_path):
 
 def test_runs_of_other_settings_stay_and_do_not_count(tmp_path):
     file = tmp_path / "runs.jsonl"
-    one = result("half", 1, (1.0, 2.0), (3.0, 4.0))
-    Results(file, SETTINGS, {}, Result.of_json).add(one)
+    finished = result("half", 1, (1.0, 2.0), (3.0, 4.0))
+    Results(file, SETTINGS, {}, Result.of_json).add(finished)
     other = Results(file, {"seed": 2}, {}, Result.of_json)
-    assert one.run not in other
+    assert finished.run not in other
     assert other.others == 1
-    other.add(one)
+    other.add(finished)
     assert Results(file, SETTINGS, {}, Result.of_json).others == 1
-    assert one.run in Results(file, SETTINGS, {}, Result.of_json)
+    assert finished.run in Results(file, SETTINGS, {}, Result.of_json)
 
 
 def test_a_line_that_was_cut_off_is_run_again_and_the_next_one_is_whole(tmp_path):
@@ -80,7 +80,7 @@ def test_halves_are_compared_within_a_run_and_everyone_with_everyone_on_the_base
             result("none", 1, (), (7.0,) * 4, baseline="roundrobin"),
         ]
     )
-    table = {(one.baseline, one.who): one for one in compared}
+    table = {(comparison.baseline, comparison.who): comparison for comparison in compared}
     assert set(table) == {
         *(("random", who) for who in ("half", "all", "A/A")),
         *(("roundrobin", who) for who in ("all", "A/A")),

@@ -11,14 +11,14 @@ from ses_experiment.papers.qstorman.table1_users import FULL, MIB, PAPER, SHORT
 def test_every_cell_has_all_kinds_of_run_in_each_repetition():
     todo = list(runs((6, 8), ("none", "skewed"), ("random", "mfs"), 3, seed=1))
     assert len(todo) == len(set(todo)) == 2 + 3 * 2 * 2 * 5
-    assert [(one.kind, one.supported) for one in todo[:2]] == [("lone", 0), ("lone", 1)]
+    assert [(run.kind, run.supported) for run in todo[:2]] == [("lone", 0), ("lone", 1)]
     for repeat in (1, 2, 3):
         for background in ("none", "skewed"):
             for users in (6, 8):
                 here = {
-                    (one.kind, one.baseline, one.supported)
-                    for one in todo[2:]
-                    if (one.repeat, one.background, one.users) == (repeat, background, users)
+                    (run.kind, run.baseline, run.supported)
+                    for run in todo[2:]
+                    if (run.repeat, run.background, run.users) == (repeat, background, users)
                 }
                 assert here == {
                     ("all", "", users),
@@ -32,7 +32,7 @@ def test_kinds_take_turns_in_changing_order_and_the_seed_decides():
     assert todo == list(runs((8,), ("none",), BASELINES, 6, seed=1))
     assert todo != list(runs((8,), ("none",), BASELINES, 6, seed=2))
     orders = {
-        tuple((one.kind, one.baseline) for one in todo if one.repeat == repeat) for repeat in range(2, 7)
+        tuple((run.kind, run.baseline) for run in todo if run.repeat == repeat) for repeat in range(2, 7)
     }
     assert len(orders) > 1
 
@@ -51,8 +51,8 @@ def test_streams_of_others_keep_the_part_of_each_direction_busy_that_they_should
     loads, rates, mean = (0.7, 0.3, 0.0), (25e6, 15e6), 40e6
     moved = {(branch, reads): 0.0 for branch in range(3) for reads in (True, False)}
     horizon = 50_000.0
-    for one in schedule(loads, rates, mean, horizon, Random(1)):
-        moved[one.branch, one.reads] += one.blocks * MIB
+    for stream in schedule(loads, rates, mean, horizon, Random(1)):
+        moved[stream.branch, stream.reads] += stream.blocks * MIB
     for (branch, reads), amount in moved.items():
         assert amount / horizon / rates[not reads] == pytest.approx(loads[branch], rel=0.1)
 

@@ -17,6 +17,6 @@ def test_files_are_made_with_the_monitor_and_without_it(traces, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(traces.base))
     with Interrupts() as interrupts:
         slices, _ = measure(Plan(slices=2, seconds=1.0, programs=2), interrupts, lambda _step: None)
-    assert all(one.watched > 0 and one.alone > 0 for one in slices)
-    assert max(one.processor for one in slices) > 0
+    assert all(slice_.watched > 0 and slice_.alone > 0 for slice_ in slices)
+    assert max(slice_.processor for slice_ in slices) > 0
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []

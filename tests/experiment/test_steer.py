@@ -22,6 +22,6 @@ def test_each_kind_of_client_writes_files_and_nothing_is_left(traces, monkeypatc
     monkeypatch.setattr(tempfile, "tempdir", str(traces.base))
     with Interrupts() as interrupts:
         rounds, _ = measure(Plan(rounds=1, seconds=8), interrupts, lambda _step: None)
-    assert {(one.client, one.arm) for one in rounds} == {*Plan().arms()}
-    assert all(one.files > 0 for one in rounds)
+    assert {(round_.client, round_.arm) for round_ in rounds} == {*Plan().arms()}
+    assert all(round_.files > 0 for round_ in rounds)
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []

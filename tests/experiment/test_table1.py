@@ -33,11 +33,12 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
         again, _ = measure(plan, file, interrupts, steps.append)
     done = results.among(plan.runs())
     assert len(done) == 7
-    assert {(one.run.kind, len(one.supported), len(one.others)) for one in done} == {
+    assert {(result.run.kind, len(result.supported), len(result.others)) for result in done} == {
         ("lone", 0, 1), ("lone", 1, 0), ("half", 1, 1), ("all", 2, 0), ("none", 0, 2),
     }  # fmt: skip
-    for one in done:  # from memory it would be a quarter of the ideal time; limits let a burst of 100 ms pass
-        assert min(*one.supported, *one.others, 99.0) > 0.5 * plan.form.ideal_seconds
+    # From memory it would be a quarter of the ideal time; limits let a burst of 100 ms pass.
+    for result in done:
+        assert min(*result.supported, *result.others, 99.0) > 0.5 * plan.form.ideal_seconds
     assert again.among(plan.runs()) == done
     assert file.read_text() == kept
     assert any("7 runs to do" in step for step in steps)
@@ -45,14 +46,14 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
 
     compared = comparisons(done)
-    assert {(one.baseline, one.who) for one in compared} == {
+    assert {(comparison.baseline, comparison.who) for comparison in compared} == {
         (baseline, who) for baseline in ("wass", "mfs") for who in ("half", "all", "A/A")
     }
     assert set(lone(done, plan.form.ideal_seconds)) == {"plain", "library"}
     beside = simulated(compared, site(plan.form, plan.shape), 2, 1, lambda _done, _total: None)
     assert {cell[3] for cell in beside} == {"half", "all"}
-    for one in beside.values():
-        assert one.seconds >= plan.form.ideal_seconds
+    for prediction in beside.values():
+        assert prediction.seconds >= plan.form.ideal_seconds
     draw(compared, beside, tmp_path / "table1.svg")
     assert "measured" in (tmp_path / "table1.svg").read_text()
 

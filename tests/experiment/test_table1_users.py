@@ -54,7 +54,7 @@ def test_users_in_turn_name_one_branch_after_the_other(tmp_path, calls):
         subprocess.Popen(command("/input", place, FORM, f"/u{user}", str(turns), 4, "roundrobin"))
         for user in range(3)
     ]
-    assert [one.wait(60) for one in running] == [0, 0, 0]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
     written = [line for line in calls.read_text().splitlines() if "oflag=dsync" in line]
     counts = [sum(f"single-{branch}/" in line for line in written) for branch in range(1, 5)]
     assert counts == [2, 2, 3, 2]  # nine files from branch 3 on

@@ -21,7 +21,7 @@ def test_the_promise_is_that_of_eight_scaled(writers, branches, distinct, most):
 
 def test_spread_files_hold():
     rows = summaries([a_round(range(8)), a_round([0, 1, 2, 3, 4, 5, 6, 6], number=2)], 8)
-    assert [(one.distinct, one.most, one.rounds, one.holds) for one in rows] == [(7.5, 1.5, 2, True)]
+    assert [(row.distinct, row.most, row.rounds, row.holds) for row in rows] == [(7.5, 1.5, 2, True)]
     assert verdict(rows) == (True, "Holds (default): files created together went to different branches.")
 
 
@@ -41,7 +41,7 @@ def test_two_on_one_branch_in_every_round_is_too_much_even_with_seven_branches()
 
 def test_arms_without_the_library_promise_nothing():
     rows = summaries([a_round([0] * 8, "rand", supported=False), a_round(range(8))], 8)
-    assert [one.holds for one in rows] == [None, True]
+    assert [row.holds for row in rows] == [None, True]
     assert verdict(rows)[0]
     assert not verdict(rows[:1])[0]
     assert "nothing is judged" in verdict(rows[:1])[1]
@@ -62,7 +62,7 @@ def test_every_arm_has_its_turn_in_each_round_and_the_order_changes():
     orders = set()
     for number in range(1, 13):
         for writers in (4, 8):
-            names = [one.arm.name for one in done if (one.number, one.writers) == (number, writers)]
+            names = [turn.arm.name for turn in done if (turn.number, turn.writers) == (number, writers)]
             assert sorted(names) == ["default", "lus", "mfs", "rand"]
             orders.add(tuple(names))
     assert len(orders) > 5
@@ -82,5 +82,5 @@ def test_one_process_creates_all_files_or_each_its_own(tmp_path):
     assert [argv[0] for argv in each] == ["dd", "dd"]
     assert f"of={files[0]}" in each[0]
     assert "count=3" in each[0]
-    (one,) = commands("one", files, 3)
-    assert f"tee '{files[0]}' {files[1]}" in one[-1]
+    (command,) = commands("one", files, 3)
+    assert f"tee '{files[0]}' {files[1]}" in command[-1]

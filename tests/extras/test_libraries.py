@@ -99,7 +99,7 @@ def installed(build: Path, package: str, prefix: Path) -> Path:
         ("c++ -std=c++17 -Wold-style-cast", ["ses/share.h", "ses/share.hpp"]),
         ("c++ -std=c++23 -Wold-style-cast", ["ses/share.h", "ses/share.hpp"]),
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_installed_header_stands_alone_in_silence(
     build: Path, tmp_path: Path, compiler: str, headers: list[str]

@@ -11,13 +11,13 @@ NEED = {"fsspec", "dask"}
 
 
 def imported(source: Path) -> set[str]:
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def test_nothing_of_ses_uses_a_front_end() -> None:

@@ -96,9 +96,11 @@ def build(targets: tuple[Target, ...], place: Path) -> None:
     cplusplus = ["-std=c++20", f"-I{LIBSES / 'agent'}"]
     cplusplus += ['-DSES_AGENT_VERSION="fuzz"', *flags_of("spdlog", "cpp-httplib")]
     of_agent = any(target.name.startswith("agent") for target in targets)
-    sources = {place / f"agent-{one.name}.o": as_one(one, place) for one in AGENT if of_agent}
+    sources = {place / f"agent-{part.name}.o": as_one(part, place) for part in AGENT if of_agent}
     objects = list(sources)
-    sources |= {place / f"{one.name}.o": one.source for one in targets if one.source.suffix == ".cpp"}
+    sources |= {
+        place / f"{target.name}.o": target.source for target in targets if target.source.suffix == ".cpp"
+    }
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compiling:
         commands = ([*common, *cplusplus, "-c", source, "-o", made] for made, source in sources.items())
         list(compiling.map(run, commands))
@@ -121,7 +123,7 @@ def flags_of(*libraries: str) -> list[str]:
 def as_one(folder: Path, place: Path) -> Path:
     """One file for all of a folder, as the agent is built: a header is read once a folder."""
     unit = place / f"agent-{folder.name}.cpp"
-    unit.write_text("".join(f'#include "{one}"\n' for one in sorted(folder.glob("*.cpp"))))
+    unit.write_text("".join(f'#include "{path}"\n' for path in sorted(folder.glob("*.cpp"))))
     return unit
 
 
@@ -132,4 +134,7 @@ def run(command: list[str | Path]) -> None:
 
 
 if __name__ == "__main__":
-    build(tuple(one for one in TARGETS if one.name in sys.argv[2:] or not sys.argv[2:]), Path(sys.argv[1]))
+    build(
+        tuple(target for target in TARGETS if target.name in sys.argv[2:] or not sys.argv[2:]),
+        Path(sys.argv[1]),
+    )

@@ -18,7 +18,7 @@ SECONDS = int(os.environ.get("SES_FUZZ_SECONDS", "600"))
 PLACE = ROOT / "build/fuzz"
 LIMITS = ("-timeout=20", "-rss_limit_mb=1500", "-max_len=65536")
 PYTHON = ("announcement", "turtle", "text")
-NAMES = (*(one.name for one in TARGETS), *PYTHON)
+NAMES = (*(target.name for target in TARGETS), *PYTHON)
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600 + (SECONDS + 60) * len(NAMES))]
 
@@ -37,14 +37,14 @@ def packages() -> Path:
 
 def fuzz(name: str, packages: Path) -> str:
     """What was found, as the end of what the fuzzer printed; empty: nothing."""
-    found, corpus = PLACE / "found", PLACE / "corpus" / name
-    for folder in (found, corpus):
+    failures, corpus = PLACE / "found", PLACE / "corpus" / name
+    for folder in (failures, corpus):
         folder.mkdir(parents=True, exist_ok=True)
-    target = next((one for one in TARGETS if one.name == name), None)
+    target = next((target for target in TARGETS if target.name == name), None)
     seeds = target.corpus if target else HERE / "seeds" / name
     assert any(seeds.iterdir()), f"{seeds} has no inputs to start from"
     program = [sys.executable, HERE / f"targets/{name}.py"] if name in PYTHON else [PLACE / name]
-    limits = [f"-max_total_time={SECONDS}", f"-artifact_prefix={found}/{name}-", *LIMITS]
+    limits = [f"-max_total_time={SECONDS}", f"-artifact_prefix={failures}/{name}-", *LIMITS]
     limits += target.limits if target else ()
     done = ran(
         [*program, *limits, corpus, seeds],

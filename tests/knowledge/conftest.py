@@ -90,11 +90,11 @@ def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpStore]:
 def store(request: pytest.FixtureRequest) -> HttpStore:
     """An empty store of each kind, through a client no other test holds."""
     if request.param == "fuseki":
-        found: HttpStore = request.getfixturevalue("fuseki").client()
+        client: HttpStore = request.getfixturevalue("fuseki").client()
     else:
-        found = copy.copy(request.getfixturevalue("oxigraph"))
-    found.update("DROP ALL")
-    return found
+        client = copy.copy(request.getfixturevalue("oxigraph"))
+    client.update("DROP ALL")
+    return client
 
 
 @pytest.fixture

@@ -33,16 +33,16 @@ class Switched(HttpStore):
 @pytest.fixture
 def switched(store: HttpStore, union_site: str) -> Switched:
     """A store that holds a site and one requirement."""
-    found = Switched("", "", "")
-    found.__dict__ = {**store.__dict__, "asked": []}
-    knowledge = KnowledgeBase(found)
+    client = Switched("", "", "")
+    client.__dict__ = {**store.__dict__, "asked": []}
+    knowledge = KnowledgeBase(client)
     knowledge.load_site(union_site, source="site")
     knowledge.replace_requirements(
         RequirementSet(Level.USER, "alice", (Requirement(Kind.CURRENT_WRITE_RATE, 10e6),)),
         author="alice",
         now=1.0,
     )
-    return found
+    return client
 
 
 class Service:

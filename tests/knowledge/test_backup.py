@@ -109,9 +109,9 @@ def test_what_root_restores_for_a_service_that_is_stopped_belongs_to_the_service
     shutil.rmtree(state / "knowledge")
     shutil.chown(state, 65534, 65534)
     assert run("restore", "--state-dir", state, path).exit_code == 0
-    made = [one.stat() for one in (state / "knowledge").rglob("*")]
+    made = [restored.stat() for restored in (state / "knowledge").rglob("*")]
     assert made
-    assert {(one.st_uid, one.st_gid) for one in made} == {(65534, 65534)}
+    assert {(status.st_uid, status.st_gid) for status in made} == {(65534, 65534)}
 
 
 def test_fuseki_is_backed_up_by_command_with_its_password_only(

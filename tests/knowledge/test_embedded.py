@@ -39,7 +39,7 @@ def test_data_outlive_a_restart(tmp_path: Path) -> None:
     with running(tmp_path) as (_, store):
         store_requirement(KnowledgeBase(store))
     with running(tmp_path) as (_, store):
-        assert [found.name for found in KnowledgeBase(store).requirement_sets()] == ["alice"]
+        assert [stored.name for stored in KnowledgeBase(store).requirement_sets()] == ["alice"]
 
 
 def test_what_was_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ def test_what_was_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
         shutil.copytree(
             tmp_path / "live/data", tmp_path / "later/data", ignore=shutil.ignore_patterns("*.log")
         )
-    with running(tmp_path / "later") as (_, found):
-        assert [one.name for one in KnowledgeBase(found).requirement_sets()] == ["alice"]
-        assert found.select("SELECT ?o WHERE { GRAPH <urn:one> { ?s ?p ?o } }") == [{"o": "urn:d"}]
+    with running(tmp_path / "later") as (_, reopened):
+        assert [stored.name for stored in KnowledgeBase(reopened).requirement_sets()] == ["alice"]
+        assert reopened.select("SELECT ?o WHERE { GRAPH <urn:one> { ?s ?p ?o } }") == [{"o": "urn:d"}]
 
 
 def test_a_large_graph_is_put_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -40,13 +40,13 @@ def put(exchange: Exchange, text: str, mode: Mode = Mode.MERGE, **options) -> in
 
 def exported(exchange: Exchange) -> str:
     """Return site and requirements as one text, page by page."""
-    found = {}
+    description = {}
     for graph in (SITE_GRAPH, REQUIREMENTS_GRAPH):
         page = exchange.page(graph, "")
         while page:
-            found.update(page)
+            description.update(page)
             page = exchange.page(graph, str(page[-1][0]))
-    return document(found)
+    return document(description)
 
 
 def test_an_export_imported_again_changes_nothing(exchange, union_site, requirements):
@@ -139,7 +139,7 @@ def test_replacing_the_site_leaves_requirements_alone_and_back(
     assert knowledge.requirement_sets() == sets
     only = requirements.split("\n\n")
     put(exchange, "\n\n".join(only[:2]), Mode.REPLACE)
-    assert [one.name for one in knowledge.requirement_sets() if one.requirements] == ["default"]
+    assert [stored.name for stored in knowledge.requirement_sets() if stored.requirements] == ["default"]
     assert len(knowledge.environment().elements) == 4
 
 
@@ -224,8 +224,8 @@ def test_every_change_is_recorded_with_who_when_and_both_states(exchange, knowle
     )
     knowledge.replace_requirements(RequirementSet(Level.USER, "eve"), author="eve", now=1.7e9)
     last, middle, first = exchange.changes()
-    assert [one.number for one in (last, middle, first)] == [3, 2, 1]
-    assert [one.author for one in (last, middle, first)] == ["eve", "portal", "ann"]
+    assert [change.number for change in (last, middle, first)] == [3, 2, 1]
+    assert [change.author for change in (last, middle, first)] == ["eve", "portal", "ann"]
     assert middle.at.startswith("2020-09-13T12:26:40")
     assert (first.subjects, middle.subjects) == (13, 1)
     assert first.reason == "import of given.ttl (merge)"
@@ -267,7 +267,7 @@ def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirem
     number = put(exchange, union_site.replace("90.0e0", "91.0e0") + requirements)
     undone = exchange.apply(exchange.plan_undo(number, author="bob", now=1.6e9))
     after = re.sub(r"<https://w3id.org/qstorman/requirements/[^#]*?\n\n?(?=<|\Z)", "", exported(exchange))
-    assert {one for one in knowledge.requirement_sets() if one.requirements} == set()
+    assert {stored for stored in knowledge.requirement_sets() if stored.requirements} == set()
     assert after.count("91.0e0") == 0
     assert [line for line in before.splitlines() if "b1" in line] == [
         line for line in after.splitlines() if "b1" in line
@@ -277,7 +277,7 @@ def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirem
     # The undoing can be undone like any other change.
     exchange.apply(exchange.plan_undo(undone, author="bob", now=1.7e9))
     assert "91.0e0" in exported(exchange)
-    assert len([one for one in knowledge.requirement_sets() if one.requirements]) == 4
+    assert len([stored for stored in knowledge.requirement_sets() if stored.requirements]) == 4
 
 
 def test_a_set_with_times_can_be_undone(exchange, knowledge):
@@ -286,9 +286,9 @@ def test_a_set_with_times_can_be_undone(exchange, knowledge):
     knowledge.replace_requirements(RequirementSet(Level.USER, "eve", (timed,)), author="eve", now=1.0)
     number = exchange.changes()[0].number
     exchange.apply(exchange.plan_undo(number, author="eve", now=2.0))
-    assert [one.requirements for one in knowledge.requirement_sets()] == [()]
+    assert [stored.requirements for stored in knowledge.requirement_sets()] == [()]
     exchange.apply(exchange.plan_undo(number + 1, author="eve", now=3.0))
-    assert [one.requirements for one in knowledge.requirement_sets()] == [(timed,)]
+    assert [stored.requirements for stored in knowledge.requirement_sets()] == [(timed,)]
 
 
 def test_undo_is_refused_after_a_later_change_of_the_same_unless_forced(exchange, knowledge, union_site):
@@ -313,7 +313,7 @@ def test_undo_of_a_change_beside_a_later_one_keeps_the_later_one(exchange, knowl
             RequirementSet(Level.USER, name, (Requirement(Kind.FREE_CAPACITY, 1e9),)), author=name, now=1.0
         )
     exchange.apply(exchange.plan_undo(2, author="eve", now=2.0))
-    assert [one.name for one in knowledge.requirement_sets() if one.requirements] == ["bob"]
+    assert [stored.name for stored in knowledge.requirement_sets() if stored.requirements] == ["bob"]
 
 
 def test_undo_that_would_break_the_rules_is_refused(exchange, union_site):
@@ -360,9 +360,9 @@ def test_a_change_of_many_subjects_comes_in_pages(exchange, lustre_site):
     assert more
     second, end = exchange.parts(2, str(first[-1].subject))
     assert not end
-    subjects = [one.subject for one in (*first, *second)]
+    subjects = [part.subject for part in (*first, *second)]
     assert len(subjects) == len(set(subjects)) == 212
-    assert all(one.before and one.after for one in (*first, *second))
+    assert all(part.before and part.after for part in (*first, *second))
     assert exchange.all_parts(2) == [*first, *second]
     names = [subject for subject, _ in exchange.page(SITE_GRAPH, "")]
     assert len(names) == 200
@@ -434,7 +434,7 @@ def test_a_request_sent_twice_leaves_what_it_leaves_once(
     assert [change.number for change in exchange.changes()] == [3, 2, 1]
     assert text.count("qsm:nominalWriteRate [") == 8
     assert exported(exchange).count("qsm:nominalWriteRate [") == 8
-    assert [one.revision for one in knowledge.requirement_sets()] == [1]
+    assert [stored.revision for stored in knowledge.requirement_sets()] == [1]
 
 
 def test_an_import_gives_no_user_an_application_too_many(exchange, union_site):

@@ -95,9 +95,9 @@ def test_the_requirements_of_one_that_cannot_be_read_hide_nobody_elses(
         " odrl:rightOperand 7.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC ] ."
     )
     store.put_graph(REQUIREMENTS_GRAPH, f"{PREFIXES}\n<urn:a> {odd}\n<urn:b> {alice}\n")
-    (one,) = knowledge.requirement_sets()
-    assert one.name == "alice"
-    assert [stated.bound for stated in one.requirements] == [7e6]
+    (requirement_set,) = knowledge.requirement_sets()
+    assert requirement_set.name == "alice"
+    assert [stated.bound for stated in requirement_set.requirements] == [7e6]
 
 
 def test_a_bound_beyond_the_limits_is_read_as_the_limit(knowledge: KnowledgeBase, store: HttpStore) -> None:
@@ -107,8 +107,8 @@ def test_a_bound_beyond_the_limits_is_read_as_the_limit(knowledge: KnowledgeBase
         " odrl:rightOperand 1.0e15 ; odrl:unit unit:GigaBYTE ] ."
     )
     store.put_graph(REQUIREMENTS_GRAPH, f"{PREFIXES}\n<urn:a> {stored}\n")
-    (one,) = knowledge.requirement_sets()
-    assert [stated.bound for stated in one.requirements] == [MAX_BOUND]
+    (requirement_set,) = knowledge.requirement_sets()
+    assert [stated.bound for stated in requirement_set.requirements] == [MAX_BOUND]
 
 
 def test_a_class_of_nodes_whose_rate_cannot_be_read_is_left_out(
@@ -118,7 +118,7 @@ def test_a_class_of_nodes_whose_rate_cannot_be_read_is_left_out(
     broken = lustre_site.replace(rate % "12.5e0", rate % '"x"', 1)
     assert broken != lustre_site
     store.put_graph(SITE_GRAPH, broken)
-    assert [one.name for one in knowledge.environment().node_classes] == ["transfer"]
+    assert [node_class.name for node_class in knowledge.environment().node_classes] == ["transfer"]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,6 @@ def test_what_is_no_list_or_too_long_is_refused(text: str) -> None:
     ],
 )
 def test_a_faulty_class_of_nodes_is_reported_by_its_line(classes: str, message: str) -> None:
-    faults = [one for one in validate(PREFIXES + classes, "site.ttl") if message in one.message]
+    faults = [fault for fault in validate(PREFIXES + classes, "site.ttl") if message in fault.message]
     assert faults, message
     assert faults[0].line is not None

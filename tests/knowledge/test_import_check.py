@@ -88,7 +88,7 @@ def test_what_an_import_refuses_is_refused_without_a_store(
         imported(exchange, text)
     faults = check_import(text, "given.ttl")
     assert refused(faults)
-    assert all(one.message for one in faults)
+    assert all(fault.message for fault in faults)
 
 
 @pytest.mark.parametrize("case", GOOD)

@@ -67,7 +67,7 @@ def test_a_name_is_stored_and_found_and_changes_nothing_else(store: HttpStore, n
     knowledge.replace_requirements(
         RequirementSet(Level.APPLICATION, name, (REQUIREMENT,)), author=name, now=1.0
     )
-    read = {(one.level, one.name): one for one in knowledge.requirement_sets()}
+    read = {(stored.level, stored.name): stored for stored in knowledge.requirement_sets()}
     assert set(read) == {(Level.USER, "other"), (Level.APPLICATION, name)}
     assert read[Level.APPLICATION, name].modified_by == name
 
@@ -113,7 +113,7 @@ def test_a_very_long_name_is_kept_whole(store: HttpStore) -> None:
     name = 'x"\\' * 20_000
     knowledge = KnowledgeBase(store)
     knowledge.replace_requirements(RequirementSet(Level.USER, name, (REQUIREMENT,)), author="a", now=1.0)
-    assert [one.name for one in knowledge.requirement_sets()] == [name]
+    assert [stored.name for stored in knowledge.requirement_sets()] == [name]
 
 
 @pytest.mark.parametrize("name", ["a%00b", "%ED%A0%80", "%EF%BF%BF", "a%22%20%7D%20DROP%20ALL", "x" * 5000])

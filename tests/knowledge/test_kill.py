@@ -106,16 +106,19 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_applied(victim: Victim
         writer.enough.set()
     for writer in writers:
         writer.join(120)
-    read = {one.name: one for one in KnowledgeBase(victim.store).requirement_sets()}
+    read = {
+        requirement_set.name: requirement_set
+        for requirement_set in KnowledgeBase(victim.store).requirement_sets()
+    }
     for writer in writers:
-        found, last = read[writer.set], writer.acknowledged[-1]
-        revisions = [one.revision for one in writer.acknowledged]
+        stored, last = read[writer.set], writer.acknowledged[-1]
+        revisions = [requirement_set.revision for requirement_set in writer.acknowledged]
         assert revisions == sorted(set(revisions))
-        assert last.revision <= found.revision <= last.revision + writer.unknown
-        if found.revision == last.revision:
-            assert set(found.requirements) == set(last.requirements)
-        assert len(found.requirements) == 2
-        assert len({requirement.bound for requirement in found.requirements}) == 1
+        assert last.revision <= stored.revision <= last.revision + writer.unknown
+        if stored.revision == last.revision:
+            assert set(stored.requirements) == set(last.requirements)
+        assert len(stored.requirements) == 2
+        assert len({requirement.bound for requirement in stored.requirements}) == 1
     assert sum(len(writer.acknowledged) for writer in writers) > victim.times * WRITES // 3
 
 
@@ -136,9 +139,9 @@ class Losing(HttpStore):
 
 @pytest.fixture
 def losing(store: HttpStore) -> Losing:
-    found = Losing("", "", "")
-    found.__dict__ = store.__dict__
-    return found
+    client = Losing("", "", "")
+    client.__dict__ = store.__dict__
+    return client
 
 
 STATED = [Requirement(Kind.FREE_CAPACITY, 1e9)]

@@ -204,7 +204,7 @@ def test_who_read_an_older_revision_does_not_overwrite(knowledge: KnowledgeBase)
     put(knowledge, SPACE, expected=1)
     with pytest.raises(RevisionConflictError) as conflict:
         put(knowledge, expected=1)
-    assert (conflict.value.expected, conflict.value.found) == (1, 2)
+    assert (conflict.value.expected, conflict.value.actual) == (1, 2)
     assert knowledge.requirement_sets()[0].requirements == (SPACE,)
 
 

@@ -53,21 +53,21 @@ def losing(store: HttpStore, monkeypatch: pytest.MonkeyPatch) -> Losing:
 def changing(knowledge: KnowledgeBase, losing: Losing) -> Exchange:
     """The exchange of a store that holds the site as change 1."""
     knowledge.load_ontology()
-    found = knowledge.exchange
-    assert found.apply(planned(found, SITE)) == 1
-    return found
+    site_exchange = knowledge.exchange
+    assert site_exchange.apply(planned(site_exchange, SITE)) == 1
+    return site_exchange
 
 
-def planned(one: Exchange, text: str) -> plans.Plan:
-    return one.plan_import(text, "site.ttl", Mode.REPLACE, author="root", now=1.0)
+def planned(site_exchange: Exchange, text: str) -> plans.Plan:
+    return site_exchange.plan_import(text, "site.ttl", Mode.REPLACE, author="root", now=1.0)
 
 
 def fastest(knowledge: KnowledgeBase) -> float:
     return max(element.nominal_write_rate or 0.0 for element in knowledge.environment().elements)
 
 
-def numbers(one: Exchange) -> list[int]:
-    return [change.number for change in one.changes()]
+def numbers(site_exchange: Exchange) -> list[int]:
+    return [change.number for change in site_exchange.changes()]
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["small", "copied from graphs"])

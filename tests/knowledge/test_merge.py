@@ -135,15 +135,15 @@ def test_a_server_nothing_is_on_is_not_added() -> None:
 def union(*disks: str) -> Description:
     """What ses discover writes of disks as ``PATH FILE-SYSTEM``, in the order of the union."""
     paths, file_systems = zip(*(disk.split() for disk in disks), strict=True)
-    found = zip(names_of(paths), paths, file_systems, strict=True)
-    branches = tuple(Branch(name, path, "RW", 8 << 30, f"ext4 {disk}") for name, path, disk in found)
+    named = zip(names_of(paths), paths, file_systems, strict=True)
+    branches = tuple(Branch(name, path, "RW", 8 << 30, f"ext4 {disk}") for name, path, disk in named)
     return describe(parse_turtle(union_turtle(Union("u", "/u", "n1", branches)))[0])
 
 
 def elements_of(site: Description) -> dict[str, URIRef]:
     """The elements that take files, by their path and file system."""
     return {
-        " ".join(str(*facts[one]).rsplit(" ")[-1] for one in (QSM.target, QSM.fileSystem)): subject
+        " ".join(str(*facts[term]).rsplit(" ")[-1] for term in (QSM.target, QSM.fileSystem)): subject
         for subject, facts in site.items()
         if QSM.target in facts and QSM.Inactive not in facts[QSM.state]
     }
@@ -166,15 +166,15 @@ FIRST, SECOND, THIRD = "/mnt/disk1/data a", "/mnt/disk2/data b", "/mnt/disk3/dat
 )
 def test_an_element_keeps_its_name_whatever_becomes_of_the_others(disks: list[str], names: list[str]) -> None:
     site, before = dict[URIRef, Facts](), dict[URIRef, Facts]()
-    for found in (union(FIRST), union(FIRST, SECOND), None, union(*disks), union(*reversed(disks))):
-        if found is None:  # somebody measures
+    for seen in (union(FIRST), union(FIRST, SECOND), None, union(*disks), union(*reversed(disks))):
+        if seen is None:  # somebody measures
             for disk, subject in elements_of(site).items():
                 site = {**site, subject: {**site[subject], QSM.tier: frozenset({Literal(disk)})}}
             continue
-        found = aligned(found, {**before, **site})
-        site, before = merge(before, site, found, single=SINGLE | {QSM.fileSystem}).description, found
+        seen = aligned(seen, {**before, **site})
+        site, before = merge(before, site, seen, single=SINGLE | {QSM.fileSystem}).description, seen
     elements = elements_of(site)
-    assert {disk: str(*site[one][QSM.name]) for disk, one in elements.items()} == dict(
+    assert {disk: str(*site[element][QSM.name]) for disk, element in elements.items()} == dict(
         zip(disks, names, strict=True)
     )
     for disk, subject in elements.items():
@@ -211,6 +211,40 @@ def test_discoveries_one_after_the_other_keep_what_people_did_between_them(knowl
     assert states(knowledge)["lfs/OST0000"] == "draining"
     # What was told once is not told again while the discovery stays the same.
     assert imported(knowledge, grown.replace("qsm:Active", "qsm:ReadOnly")) == (None, [])
+
+
+def union_at(mount: str, *disks: str) -> str:
+    branches = tuple(Branch(disk, f"/mnt/{disk}", "RW", 8 << 30, f"ext4 {disk}") for disk in disks)
+    return union_turtle(Union(mount.rpartition("/")[2], mount, "n1", branches)).removeprefix(HEAD)
+
+
+def mounts(knowledge: KnowledgeBase) -> dict[str, str]:
+    site = knowledge.environment()
+    points = {system.name: system.mount_point for system in site.systems.values()}
+    return {element.id: points[element.id.partition("/")[0]] for element in site.elements}
+
+
+def test_unions_whose_mount_points_end_alike_are_two(knowledge: KnowledgeBase) -> None:
+    first, second = union_at("/srv/a/data", "d1", "d2"), union_at("/srv/b/data", "d3")
+    assert imported(knowledge, first) == (1, [])
+    assert imported(knowledge, second) == (2, [])
+    both = {
+        "data/d1": "/srv/a/data",
+        "data/d2": "/srv/a/data",
+        "data-6418f4ac/d3": "/srv/b/data",
+    }
+    assert mounts(knowledge) == both
+    assert imported(knowledge, second) == (None, [])
+    assert imported(knowledge, first) == (None, [])
+    assert mounts(knowledge) == both
+    assert imported(knowledge, union_at("/srv/b/data", "d3", "d4")) == (3, [])
+    assert mounts(knowledge) == both | {"data-6418f4ac/d4": "/srv/b/data"}
+
+
+def test_a_union_that_is_mounted_elsewhere_is_the_same(knowledge: KnowledgeBase) -> None:
+    imported(knowledge, union_at("/srv/a/data", "d1", "d2"))
+    imported(knowledge, union_at("/srv/b/data", "d2", "d3"))
+    assert mounts(knowledge) == {"data/d2": "/srv/b/data", "data/d3": "/srv/b/data"}
 
 
 def test_undoing_a_discovery_is_not_undone_by_the_next_one(knowledge: KnowledgeBase) -> None:

@@ -57,7 +57,7 @@ def test_a_store_tells_terms_apart(store: HttpStore) -> None:
     rows = store.select_terms("SELECT ?o WHERE { GRAPH <a:g> { ?s ?p ?o } } ORDER BY ?o")
     read = {row["o"] for row in rows}
     assert {words[0], words[2]} < read
-    (number,) = (one for one in read if isinstance(one, Literal) and one.datatype)
+    (number,) = (term for term in read if isinstance(term, Literal) and term.datatype)
     assert (number.datatype, float(number)) == (XSD.double, 8.0)
 
 

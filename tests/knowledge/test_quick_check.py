@@ -103,7 +103,7 @@ def test_each_constraint_is_kept_whatever_the_values(constraint: str, path: str)
             description.add((chance.choice(nodes), property_, chance.choice(ODD + nodes)))
         ours.append(passes(shapes, description))
         theirs.append(conforms(shapes, description))
-    assert [one for one, two in zip(ours, theirs, strict=True) if one and not two] == []
+    assert [passed for passed, valid in zip(ours, theirs, strict=True) if passed and not valid] == []
     assert sum(ours) >= sum(theirs) * 0.7  # and what is in order mostly passes
 
 
@@ -112,8 +112,8 @@ def test_a_description_with_one_thing_changed_passes_only_if_the_full_check_lets
     wholes = [parse_turtle(path.read_text())[0] for path in EXAMPLES]
     for _ in range(40):
         description = Graph()
-        for one in chance.choice(wholes):
-            description.add(one)
+        for triple in chance.choice(wholes):
+            description.add(triple)
         subject, property_, value = chance.choice(sorted(description))
         description.remove((subject, property_, value))
         if chance.random() < 0.8:

@@ -125,7 +125,7 @@ class CLibrary:
     @cached_property
     def _references(self) -> dict[int, list[tuple[Function, int]]]:
         """Start of a function: where it is called, jumped to, or its address is taken."""
-        found = defaultdict(list)
+        references = defaultdict(list)
         starts = set(self._starts)
         for function in self.functions:
             for position, instruction in enumerate(function.code):
@@ -134,11 +134,11 @@ class CLibrary:
                     part = self.function_at(callee) if callee is not None else None
                     callee = part.start if part else None
                 if callee in starts and callee != function.start:
-                    found[callee].append((function, position))
+                    references[callee].append((function, position))
         for callee, slot in self._pointers:
             table = max((address for address in self._constants if address <= slot), default=0)
-            found[callee] += self._constants.get(table, []) if slot - table < TABLE_MAX else []
-        return found
+            references[callee] += self._constants.get(table, []) if slot - table < TABLE_MAX else []
+        return references
 
     @cached_property
     def _pointers(self) -> list[tuple[int, int]]:
@@ -157,12 +157,12 @@ class CLibrary:
     @cached_property
     def _constants(self) -> dict[int, list[tuple[Function, int]]]:
         """Addresses of data the code uses: where it does."""
-        found = defaultdict(list)
+        uses = defaultdict(list)
         for function in self.functions:
             for position, instruction in enumerate(function.code):
                 if instruction.target is not None and not instruction.name.startswith(("call", "j")):
-                    found[instruction.target].append((function, position))
-        return found
+                    uses[instruction.target].append((function, position))
+        return uses
 
     def creates_by_itself(self) -> bool:
         """Does any function make a creating system call, rather than call the C library for it?"""
@@ -171,18 +171,18 @@ class CLibrary:
     def creators(self) -> set[str]:
         """The exported names of all functions that can create a regular file."""
         modes = {self.exported[name]: ("mode", register) for name, register in MODE_OF.items()}
-        found: dict[int, set[Condition]] = defaultdict(set)
+        conditions: dict[int, set[Condition]] = defaultdict(set)
         todo = [(f, condition) for f in self.functions for condition in self._own_conditions(f)]
         while todo:
             function, condition = todo.pop()
             condition = modes.get(function.start, condition)
-            if condition in found[function.start] or ALWAYS in found[function.start]:
+            if condition in conditions[function.start] or ALWAYS in conditions[function.start]:
                 continue
-            found[function.start].add(condition)
+            conditions[function.start].add(condition)
             for caller, position in self._references[function.start]:
                 called = (
                     caller.code[position].target == function.start and caller.code[position].name[0] in "cj"
                 )
                 for passed in self._condition(caller, position, condition if called else ALWAYS):
                     todo.append((caller, passed))
-        return {name for name, address in self.exported.items() if found.get(address)}
+        return {name for name, address in self.exported.items() if conditions.get(address)}

@@ -237,7 +237,7 @@ class FakeAgent:
             os.close(fd)
         ask = self._open[connection]
         try:
-            goes_on = self._asked(connection, raw) if ask is None else self._told(ask, raw, handles)
+            goes_on = self._asked(connection, raw) if ask is None else self._reported(ask, raw, handles)
         except BaseException as error:  # the test hears of it
             self._broken, goes_on = error, False
         if not goes_on:
@@ -275,7 +275,7 @@ class FakeAgent:
             return False
         return True
 
-    def _told(self, ask: Ask, raw: bytes, handles: list[Handle | None]) -> bool:
+    def _reported(self, ask: Ask, raw: bytes, handles: list[Handle | None]) -> bool:
         assert len(handles) <= 1
         if len(raw) != _REPORT.size:
             self.unused += 1
@@ -307,5 +307,5 @@ class FakeAgent:
             self._settle(closing=True)
         finally:
             self._serving.join(PATIENCE)
-            for one in (self._selector, self._listener, self._wake, self._woken, *self._hung):
-                one.close()
+            for resource in (self._selector, self._listener, self._wake, self._woken, *self._hung):
+                resource.close()

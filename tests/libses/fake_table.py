@@ -145,7 +145,7 @@ class FakeClaims(Segment):
 
     def claims(self) -> list[Claim]:
         """All complete claims by number; nothing is freed."""
-        found = []
+        claims = []
         for slot, state in enumerate(self.states()):
             if state == 0 or state % 2:
                 continue
@@ -154,14 +154,14 @@ class FakeClaims(Segment):
              pid, length, system, row_count, rows, attempts, *began) = _CLAIM.unpack(raw[:120])  # fmt: skip
             need = np.frombuffer(raw[120:336], layout.NEED)
             seen = struct.unpack("=64H", raw[336:464])
-            found.append(
+            claims.append(
                 Claim(
                     state // 2 - 1, device, inode, directory_device, directory_inode, epoch, digest, outcome,
                     error, fd, dirfd, pid, system, tuple(rows[:row_count]), attempts, *began, need, seen,
                     _text(raw[464:528]), raw[528 : 528 + length].decode(),
                 )
             )  # fmt: skip
-        return sorted(found, key=lambda claim: claim.number)
+        return sorted(claims, key=lambda claim: claim.number)
 
     def take(self) -> list[Claim]:
         """All complete claims, whose slots are free from then on."""

@@ -89,7 +89,7 @@ def read_instruction(line: str) -> Instruction | None:
         return None
     address, name, operands, comment = int(read[1], 16), read[2], read[3].strip(), read[4]
     target = None
-    callee = found[1] if (found := re.search(r"<([^@+>]*)[^+>]*>", comment)) else ""
+    callee = symbol[1] if (symbol := re.search(r"<([^@+>]*)[^+>]*>", comment)) else ""
     if name.startswith(("j", "call")):
         target = int(operands, 16) if re.fullmatch(r"[0-9a-f]+", operands) else None
     elif refers := re.search(r"# ([0-9a-f]+)", comment):
@@ -109,19 +109,19 @@ class Function:
     @cached_property
     def jumps_to(self) -> dict[int, list[int]]:
         """Address: the positions of the instructions that jump there."""
-        found = defaultdict(list)
+        jumps = defaultdict(list)
         for position, instruction in enumerate(self.code):
             if instruction.name.startswith("j") and instruction.target is not None:
-                found[instruction.target].append(position)
-        return found
+                jumps[instruction.target].append(position)
+        return jumps
 
     def before(self, position: int) -> list[int]:
         """The positions from which control comes to POSITION; none: from outside, by a table of jumps, or
         never (the filling between blocks)."""
-        found = list(self.jumps_to.get(self.code[position].address, []))
+        positions = list(self.jumps_to.get(self.code[position].address, []))
         if position > 0 and not self.code[position - 1].ends:
-            found.append(position - 1)
-        return found
+            positions.append(position - 1)
+        return positions
 
     def leaves_alone(self, register: str) -> bool:
         """True when a call of it cannot change REGISTER: compilers count on that."""
@@ -137,7 +137,7 @@ class Function:
 
     def values(self, position: int, register: str, keeps: Keeps) -> set[Value]:
         """What REGISTER can hold when control reaches POSITION; KEEPS tells which calls leave it alone."""
-        found: set[Value] = set()
+        possible: set[Value] = set()
         seen: set[tuple[int, str, int]] = set()
         todo = [(position, register, 0)]  # a position, the register to follow from there, the bits set since
         while todo:
@@ -148,16 +148,16 @@ class Function:
             position, register, bits = here
             sources = self.before(position)
             if position == 0:
-                found.add(UNKNOWN if bits else register)
+                possible.add(UNKNOWN if bits else register)
             elif not sources and not self.code[position].is_filling:
-                found.add(UNKNOWN)
+                possible.add(UNKNOWN)
             for source in sources:
                 for value, follow, more in self._effect(self.code[source], register, keeps):
                     if follow is None:
-                        found.add(value | bits if isinstance(value, int) else UNKNOWN)
+                        possible.add(value | bits if isinstance(value, int) else UNKNOWN)
                     else:
                         todo.append((source, follow, bits | more))
-        return found
+        return possible
 
     @staticmethod
     def _effect(

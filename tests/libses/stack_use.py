@@ -28,9 +28,9 @@ class StackUse:
     def __init__(self, build: Path, targets: tuple[str, ...], scratch: Path) -> None:
         self.frames: dict[str, int] = {}
         self.calls: dict[str, set[str]] = defaultdict(set)
-        for number, one in enumerate(json.loads((build / "compile_commands.json").read_text())):
-            if any(f"/{target}.dir/" in one["command"] for target in targets):
-                self._read(shlex.split(one["command"]), Path(one["directory"]), scratch / f"{number}.o")
+        for number, unit in enumerate(json.loads((build / "compile_commands.json").read_text())):
+            if any(f"/{target}.dir/" in unit["command"] for target in targets):
+                self._read(shlex.split(unit["command"]), Path(unit["directory"]), scratch / f"{number}.o")
         assert self.frames, "nothing was compiled"
         for caller, called in POINTERS.items():
             self.calls[caller] |= {name for tail in called for name in self.frames if name.endswith(tail)}

@@ -12,11 +12,11 @@ from patience import wait_until
 def test_it_can_be_closed_while_the_last_conversation_ends(tmp_path: Path) -> None:
     """Told to end before it sees that end, it still says that all conversations are over."""
     fake = FakeAgent(tmp_path / "agent.sock", tmp_path, [])
-    asked, told = threading.Event(), threading.Event()
+    asked, released = threading.Event(), threading.Event()
 
     def hang_up(_: Ask, __: int) -> bytes:
         asked.set()
-        told.wait(PATIENCE)
+        released.wait(PATIENCE)
         return b""
 
     fake.reply = hang_up
@@ -26,5 +26,5 @@ def test_it_can_be_closed_while_the_last_conversation_ends(tmp_path: Path) -> No
         assert asked.wait(PATIENCE)
         closed = threads.submit(fake.close)
         wait_until(fake.is_waited_for)
-        told.set()
+        released.set()
         closed.result(PATIENCE * 3)

@@ -104,17 +104,17 @@ def test_ranks_begin_one_element_apart_and_jobs_elsewhere(eight: tuple[Union, Fa
     numbers = [6, 1, 4, 0, 7, 2, 5, 3]
     with table.change():
         table.number(numbers, ROWS)
-    found = {}
+    picked = {}
     for job in ("one", "another"):
         for rank in range(ROWS):
             environment = {**SLURM, "SLURM_PROCID": str(rank), "SLURM_JOB_ID": job}
             claim = chosen(eight, **environment)
             assert claim.rows == (claim.first,)
-            found[job, rank] = numbers[claim.first]
+            picked[job, rank] = numbers[claim.first]
     for job in ("one", "another"):
-        start = found[job, 0]
-        assert [found[job, rank] for rank in range(ROWS)] == [(start + rank) % ROWS for rank in range(ROWS)]
-    assert found["one", 0] != found["another", 0]
+        start = picked[job, 0]
+        assert [picked[job, rank] for rank in range(ROWS)] == [(start + rank) % ROWS for rank in range(ROWS)]
+    assert picked["one", 0] != picked["another", 0]
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def test_no_header_includes_itself_by_way_of_others() -> None:
         reached: set[str] = set()
         waiting = list(headers[name])
         while waiting:
-            one = waiting.pop()
-            if one not in reached and one in headers:
-                reached.add(one)
-                waiting.extend(headers[one])
+            header = waiting.pop()
+            if header not in reached and header in headers:
+                reached.add(header)
+                waiting.extend(headers[header])
         assert name not in reached, name
 
 

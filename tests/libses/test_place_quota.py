@@ -30,10 +30,10 @@ def volumes(tmp_path: Path) -> Iterator[list[Path]]:
         pytest.skip("no btrfs on a loop device here")
     try:
         made = [top / f"b{number + 1}" for number in range(BRANCHES)]
-        for command in (["quota", "enable", top], *(["subvolume", "create", one] for one in made)):
+        for command in (["quota", "enable", top], *(["subvolume", "create", volume] for volume in made)):
             subprocess.run(["btrfs", *command], check=True, timeout=60, capture_output=True)
-        for one in made:
-            subprocess.run(["btrfs", "qgroup", "limit", "1M", one], check=True, timeout=60)
+        for volume in made:
+            subprocess.run(["btrfs", "qgroup", "limit", "1M", volume], check=True, timeout=60)
         yield made
     finally:
         subprocess.run(["umount", "-l", top], check=True, timeout=60)
@@ -75,9 +75,9 @@ def create(union: Union, probes: Path, flags: int, path: Path, user: int, *, lib
 def test_used_up_everywhere_is_the_same_error(union: Union, probes: Path, flags: int, user: int) -> None:
     for branch in union.branches:
         use_up(branch)
-    told = [create(union, probes, flags, union.path / "file", user, library=on) for on in (False, True)]
-    assert f"errno={EDQUOT}" in told[0]
-    assert told[1] == told[0]
+    outcomes = [create(union, probes, flags, union.path / "file", user, library=on) for on in (False, True)]
+    assert f"errno={EDQUOT}" in outcomes[0]
+    assert outcomes[1] == outcomes[0]
     assert [report.error for report in union.agent.reports] == [EDQUOT]
     assert union.copies(union.path / "file") == []
     assert union.agent.leftovers() == []
@@ -87,11 +87,11 @@ def test_used_up_everywhere_is_the_same_error(union: Union, probes: Path, flags:
 def test_used_up_where_the_file_was_to_go_is_the_plain_call(union: Union, probes: Path, flags: int) -> None:
     union.agent.choose = lambda _: 1
     use_up(union.branches[1])
-    told = [
+    outcomes = [
         create(union, probes, flags, union.path / name, NOBODY, library=on)
         for name, on in (("a", False), ("b", True))
     ]
-    assert told[1] == told[0]
+    assert outcomes[1] == outcomes[0]
     assert [report.error for report in union.agent.reports] == [EDQUOT]
     assert union.copies(union.path / "b") == union.copies(union.path / "a") != []
     assert union.agent.leftovers() == []
@@ -109,21 +109,21 @@ def test_used_up_elsewhere_changes_nothing(union: Union, probes: Path) -> None:
 def test_used_up_outside_a_union_is_the_same_error(union: Union, probes: Path) -> None:
     use_up(union.branches[0])
     file = union.branches[0] / "file"
-    told = [create(union, probes, FLAGS[1], file, NOBODY, library=on) for on in (False, True)]
-    assert f"errno={EDQUOT}" in told[0]
-    assert told[1] == told[0]
+    outcomes = [create(union, probes, FLAGS[1], file, NOBODY, library=on) for on in (False, True)]
+    assert f"errno={EDQUOT}" in outcomes[0]
+    assert outcomes[1] == outcomes[0]
     assert not file.exists()
 
 
 def test_used_up_while_writing_is_the_same_error(union: Union) -> None:
     """Nothing is moved, by the library or because of it."""
     union.agent.choose = lambda _: 1
-    told = []
+    outputs = []
     for name, library in (("plain", False), ("placed", True)):
         script = f"dd if=/dev/zero of={name} bs=4096 count=1000 conv=fsync 2>&1 | grep -c quota"
-        told.append(union.run("sh", "-c", script, library=library).stdout)
+        outputs.append(union.run("sh", "-c", script, library=library).stdout)
         assert (union.path / name).stat().st_size > 0
         (union.path / name).unlink()
-    assert told[0] == told[1]
-    assert told[0] == "1\n"
+    assert outputs[0] == outputs[1]
+    assert outputs[0] == "1\n"
     assert union.agent.leftovers() == []

@@ -112,8 +112,8 @@ def read_parts(blob: bytes) -> list[Part]:
 
 def osts_of(blob: bytes) -> tuple[int, ...]:
     """The OSTs of every object the layout lists."""
-    found: list[int] = []
+    osts: list[int] = []
     for part in read_parts(blob):
         if struct.unpack_from("=I", part.blob)[0] != FOREIGN:
-            found += read_plain(part.blob).osts
-    return tuple(found)
+            osts += read_plain(part.blob).osts
+    return tuple(osts)

@@ -16,16 +16,16 @@ _ASSIGNED = re.compile(r"^([a-z]+)\.(\S+?)\.((?:pools\.)?\w+)=(.*)$")
 
 def parse(text: str) -> dict[tuple[str, str, str], str]:
     """(kind, device, parameter) -> text, from the output of `lctl get_param`."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    parameters: dict[tuple[str, str, str], list[str]] = {}
     current: list[str] = []
     for line in text.splitlines():
         assigned = _ASSIGNED.match(line)
         if assigned:
             kind, device, parameter, value = assigned.groups()
-            current = found.setdefault((kind, device, parameter), [value] if value else [])
+            current = parameters.setdefault((kind, device, parameter), [value] if value else [])
         elif not line.startswith("#"):
             current.append(line)
-    return {name: "".join(f"{line}\n" for line in lines) for name, lines in found.items()}
+    return {name: "".join(f"{line}\n" for line in lines) for name, lines in parameters.items()}
 
 
 def place_of(parameter: str, release: str) -> str:

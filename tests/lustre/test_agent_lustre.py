@@ -139,7 +139,7 @@ def test_deactivated_and_unknown_targets_are_not_used(watched: Callable[..., tup
 
 
 @pytest.mark.parametrize(
-    ("pool", "told"),
+    ("pool", "message"),
     [
         ("fast", "usable"),
         ("nosuch", "there is no pool nosuch"),
@@ -147,10 +147,10 @@ def test_deactivated_and_unknown_targets_are_not_used(watched: Callable[..., tup
     ],
 )
 def test_pool_that_lustre_would_take_for_everything_is_refused(
-    watched: Callable[..., tuple[Path, Health]], pool: str, told: str
+    watched: Callable[..., tuple[Path, Health]], pool: str, message: str
 ) -> None:
     _, health = watched()
-    assert health.ask(f"pool {pool}") == f"{told} ({pool})"
+    assert health.ask(f"pool {pool}") == f"{message} ({pool})"
 
 
 def test_smallest_pool_that_holds_the_list_stands_by(watched: Callable[..., tuple[Path, Health]]) -> None:

@@ -65,10 +65,10 @@ def test_unmodified_program_s_file_lies_where_it_chose(
     assert claims.get64(Claims.NEXT) > before
     assert agent.log.read_text().count(f"uid {SELF} pid") == asked, "nobody was asked"
 
-    def told() -> set[str]:
+    def reported() -> set[str]:
         return {file["path"] for id in list(service.opened_as) for file in service.opened(id)}
 
-    wait_until(lambda: str(lustre.path / "second") in told(), "the service hears of the file")
+    wait_until(lambda: str(lustre.path / "second") in reported(), "the service hears of the file")
 
 
 def test_lost_server_is_excluded_and_comes_back(chain: Start, lustre: LustreMount, parameters: Path) -> None:

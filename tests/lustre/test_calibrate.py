@@ -70,8 +70,8 @@ def test_the_bytes_go_to_the_element_and_nowhere_else(
 ) -> None:
     result = calibrate(target, "--yes")
     assert result.exit_code == 0, result.output
-    (found,) = json.loads(result.output)["elements"]
-    assert found["written_bytes"] == 8 * MIB
+    (calibrated,) = json.loads(result.output)["elements"]
+    assert calibrated["written_bytes"] == 8 * MIB
     assert written_to
     assert set.union(*written_to) == osts
     wait_until(lambda: everything(lustre) == [], "file and objects are gone")

@@ -170,8 +170,8 @@ def test_exclusive_create_by_the_c_interface_of_a_name_that_exists_is_one_create
     )
     trace = tmp_path / "trace"
     strace = ("strace", "-o", trace, "-e", "trace=openat,open,creat,statx")
-    told = site.run(*strace, "/usr/bin/python3", "-I", "-c", script, library=False, LIBRARY=str(library))
-    assert told == "-1 17\n"
+    output = site.run(*strace, "/usr/bin/python3", "-I", "-c", script, library=False, LIBRARY=str(library))
+    assert output == "-1 17\n"
     assert len(re.findall(r'"file"', trace.read_text())) == 1
     (claim,) = claims.claims()
     assert (claim.outcome, claim.error) == (NOT_CREATED, 17)

@@ -108,11 +108,11 @@ def test_statfs_of_the_client_is_read_as_it_lies_in_memory() -> None:
     raw = struct.pack(
         "=6Q40s2IQ3I", 61267, 1019080, 1007457, 950884, 40192, 39845, b"", 4096, 255, 1 << 44, 0x201, 0, 0
     )
-    one = statfs.parse_statfs(0, raw.ljust(144, b"\0"), b"lustre-OST0000_UUID\0rest")
-    assert (one.uuid, one.capacity_bytes, one.available_bytes) == (
+    target = statfs.parse_statfs(0, raw.ljust(144, b"\0"), b"lustre-OST0000_UUID\0rest")
+    assert (target.uuid, target.capacity_bytes, target.available_bytes) == (
         "lustre-OST0000_UUID", 1019080 * 4096, 950884 * 4096,
     )  # fmt: skip
-    assert one.flags == "Df"
+    assert target.flags == "Df"
 
 
 def test_ioctl_asks_without_waiting_for_servers() -> None:
@@ -137,7 +137,7 @@ def test_library_is_asked_where_it_is_and_told_to_be_silent(tmp_path: Path) -> N
     library = tmp_path / "api.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
     targets = list(statfs.ask_targets(tmp_path, ("no-such-library.so", str(library))))
-    assert [(one.index, one.answers, one.capacity_bytes) for one in targets] == [
+    assert [(target.index, target.answers, target.capacity_bytes) for target in targets] == [
         (0, True, 40960), (2, False, 0), (3, True, 40960),
     ]  # fmt: skip
 

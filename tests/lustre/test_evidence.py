@@ -17,7 +17,7 @@ def behind_dom(blob: bytes, *more: lov.Part) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("layout", "osts", "told"),
+    ("layout", "osts", "proven"),
     [
         (lov.plain(pool="fast", osts=[1, 2]), (), True),
         (lov.plain(pool="other", osts=[1]), (), True),  # it is the OSTs that count
@@ -42,10 +42,10 @@ def behind_dom(blob: bytes, *more: lov.Part) -> bytes:
     ],
 )
 def test_objects_prove_the_place(
-    library: LayoutLibrary, layout: bytes, osts: tuple[int, ...], told: bool
+    library: LayoutLibrary, layout: bytes, osts: tuple[int, ...], proven: bool
 ) -> None:
     form = LIST if osts else POOL
-    assert library.lies_as(layout, form, pool="fast", osts=osts, members=(0, 1, 2, 70)) is told
+    assert library.lies_as(layout, form, pool="fast", osts=osts, members=(0, 1, 2, 70)) is proven
 
 
 def test_first_ost_that_is_only_stated_counts_until_there_are_objects(library: LayoutLibrary) -> None:

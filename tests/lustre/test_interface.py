@@ -31,9 +31,9 @@ def test_stripes_pool_and_components_are_reported(site: Site, layout_probe: Path
     site.create("file")
     os.setxattr(site.lustre.path, LOV, DOM)
     os.mknod(site.lustre.path / "node")
-    told = site.run(layout_probe, "file", ".", "node", tmp_path / "nothing", library=False).splitlines()
+    reported = site.run(layout_probe, "file", ".", "node", tmp_path / "nothing", library=False).splitlines()
     end = 2**64 - 1
-    assert told == [
+    assert reported == [
         f"error=0 components=1 [0,{end}) count=2 pool= mdt=0 osts=5,2,",
         f"error=0 components=2 [0,65536) count=0 pool= mdt=1 osts= [65536,{end}) count=1 pool= mdt=0 osts=",
         f"error={errno.ENODATA} components=0",

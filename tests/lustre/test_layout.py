@@ -179,9 +179,9 @@ def test_choice_lustre_would_not_take_is_refused(
 
 @pytest.mark.parametrize("room", [0, 47, len(PFL), len(PFL) + 15])
 def test_too_little_room_is_reported(library: LayoutLibrary, room: int) -> None:
-    with pytest.raises(OSError, match="ERANGE") as told:
+    with pytest.raises(OSError, match="ERANGE") as error:
         library.edit(PFL, POOL, pool="flash", room=room)
-    assert told.value.errno == errno.ERANGE
+    assert error.value.errno == errno.ERANGE
     assert len(library.edit(PFL, POOL, pool="flash", room=len(PFL) + 16)) == len(PFL) + 16
 
 

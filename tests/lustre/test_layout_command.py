@@ -97,15 +97,15 @@ def test_explanation_compares_the_layout_with_the_record(
     os.setxattr(lustre.path, LOV, lov.plain(pool="slow", count=1))
     (lustre.path / "file").write_text("x")
     pools = {"slow": (3, 4), "fast": (0, 1, 2)}
-    told = on_lustre(lustre.path / "file", record, lambda _: pools)
-    assert told == ((4,), "OST 4, pool slow", verified)
+    explained = on_lustre(lustre.path / "file", record, lambda _: pools)
+    assert explained == ((4,), "OST 4, pool slow", verified)
 
 
 def test_name_of_a_pool_in_a_layout_is_no_evidence(lustre: LustreMount) -> None:
     os.setxattr(lustre.path, LOV, lov.plain(pool="later", count=1, offset=4))
     (lustre.path / "file").write_text("x")
-    told = on_lustre(lustre.path / "file", {"target": "later"}, lambda _: {"later": (0, 1)})
-    assert told == ((4,), "OST 4, pool later", False)
+    explained = on_lustre(lustre.path / "file", {"target": "later"}, lambda _: {"later": (0, 1)})
+    assert explained == ((4,), "OST 4, pool later", False)
 
 
 def test_explanation_says_nothing_of_other_file_systems(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def chosen(
         answer.update(target=target, pool=pool or "")
 
     def elements(_: ServiceClient) -> Inventory:
-        one = Element(
+        element = Element(
             id="lfs/one",
             storage_system="lfs",
             backend="lustre",
@@ -134,7 +134,7 @@ def chosen(
             **answer,
         )
         return Inventory(
-            elements=(one,),
+            elements=(element,),
             monitor=MonitorSource(reachable=True),
             knowledge_base=KnowledgeBaseSource(reachable=True),
         )
@@ -222,7 +222,7 @@ def test_own_default_that_states_little_is_completed_by_the_root_before_and_afte
     assert layout_of(directory) == lov.plain(count=2)
     (directory / "undone").touch()
     made = [lov.read_plain(layout_of(directory / name) or b"") for name in ("applied", "undone")]
-    assert [(one.size, one.count) for one in made] == [(2 << 20, 2)] * 2
+    assert [(layout.size, layout.count) for layout in made] == [(2 << 20, 2)] * 2
     assert made[0].pool == "fast"
 
 
@@ -310,8 +310,8 @@ def test_watch_follows_the_choice_until_ctrl_c_gives_the_default_back(
     assert done.exit_code == 0, done.output
     assert seen == ["small", "fast", "fast"]
     assert pauses == [7.0] * 5
-    told = [line for line in done.output.splitlines() if line.startswith(str(directory))]
-    assert [line.rpartition(": ")[2] for line in told] == [
+    lines = [line for line in done.output.splitlines() if line.startswith(str(directory))]
+    assert [line.rpartition(": ")[2] for line in lines] == [
         "pool small (lfs/one)", "pool fast (lfs/one)", "pool slow (lfs/one)", "as before",
     ]  # fmt: skip
     assert layout_of(directory) is None

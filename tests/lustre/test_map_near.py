@@ -126,7 +126,7 @@ def test_each_stripe_is_read_where_it_lies_and_no_line_is_cut(lustre: LustreMoun
     assert [(extent.start, extent.end, extent.node) for extent in where.extents] == [
         (start, end, node) for (start, end), node in zip(pairwise(edges), expected, strict=True)
     ]
-    assert {node: one.bytes for node, one in where.holders.items()} == {
+    assert {node: holder.bytes for node, holder in where.holders.items()} == {
         "n1": 2 * STRIPE, "n2": size - 2 * STRIPE,
     }  # fmt: skip
     output: list[bytes] = []

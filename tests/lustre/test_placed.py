@@ -153,7 +153,7 @@ def calls(site: Site, tmp_path: Path, about: str, *command: str | Path) -> Count
     site.run("strace", "-f", "-y", "-qq", "-o", trace, "-e", "trace=file,desc", *command)
     lines = [line for line in trace.read_text().splitlines() if re.search(about, line)]
     names = (re.match(r"\d+ +(\w+)\(", line) for line in lines)
-    return Counter(found[1] for found in names if found and found[1] not in ("chdir", "execve", "close"))
+    return Counter(call[1] for call in names if call and call[1] not in ("chdir", "execve", "close"))
 
 
 def test_exclusive_create_makes_no_call_more_than_by_hand(site: Site, tmp_path: Path) -> None:

@@ -73,12 +73,12 @@ def test_placed_creates_send_what_the_two_calls_by_hand_do(site: Site, directory
         command = ("/usr/bin/python3", "-c", LOOP, site.lustre.path, way, str(count))
         return cost(site.lustre, lambda: site.run(*command))
 
-    one = placed(1)
+    first = placed(1)
     begun = time.monotonic()
     many = placed(CREATES + 1)
     seconds = time.monotonic() - begun
     assert {osts_of(file) for file in directory.iterdir()} == {(4,)}
-    assert many[1] - one[1] == 2 * CREATES
+    assert many[1] - first[1] == 2 * CREATES
     # The directory is looked at once a second, and three times more when its default is read, once in ten.
     looks = 1 + seconds + 3 * (1 + seconds / 10)
-    assert 2 * CREATES <= many[0] - one[0] <= 2 * CREATES + looks
+    assert 2 * CREATES <= many[0] - first[0] <= 2 * CREATES + looks

@@ -21,7 +21,7 @@ def ses_run() -> Path:
 
 def workers(site: Site) -> list[int]:
     """The processes that create for programs of this site."""
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
@@ -31,8 +31,8 @@ def workers(site: Site) -> list[int]:
         except OSError:
             continue
         if mine and words[:2] == [b"ses-supervisor", b"worker"]:
-            found.append(int(process.name))
-    return found
+            processes.append(int(process.name))
+    return processes
 
 
 @pytest.mark.parametrize("command", [EXCLUSIVE, ("busybox", "sh", "-c", "echo text > file")])

@@ -26,8 +26,8 @@ SEEN = Record(
 def answered(*observations: Observation) -> list[dict[str, object]]:
     body = observations_json(Snapshot(7, observations), WINDOWS)
     ObservationsOut.model_validate_json(body)
-    found: list[dict[str, object]] = json.loads(body)["observations"]
-    return found
+    observed: list[dict[str, object]] = json.loads(body)["observations"]
+    return observed
 
 
 def test_state_age_and_detail_are_those_of_the_moment_of_asking() -> None:

@@ -249,12 +249,12 @@ def test_metrics_show_every_element_and_the_scrapes() -> None:
 def test_how_a_mirrored_table_comes_is_shown() -> None:
     monitor = monitor_of()
     assert not [key for key in series(create_app(monitor)) if key[0] == "smed_target_one_sided"]
-    for way, value, told in ((ONE_SIDED, 1, "one-sidedly"), (PULL, 0, "no one-sided reads")):
+    for way, value, said in ((ONE_SIDED, 1, "one-sidedly"), (PULL, 0, "no one-sided reads")):
         monitor.table.publish(replace(good(monitor), way=way))
         app = create_app(monitor)
         assert series(app)["smed_target_one_sided", "n1"] == value
         checks = app.test_client().get("/readyz").get_json()["checks"]
-        assert told in next(check["detail"] for check in checks if check["name"] == "target n1")
+        assert said in next(check["detail"] for check in checks if check["name"] == "target n1")
 
 
 def test_metrics_of_a_stale_element_show_state_and_age_but_no_frozen_figures() -> None:

@@ -24,10 +24,10 @@ PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage"
 
 def source(url: str, timeout_seconds: float = 30, **limits: int) -> HttpSource:
     """A source that has a connection."""
-    found = http_source(url, timeout_seconds, **limits)
-    assert found.ask() is None, "without a connection only read can ask"
-    assert found.read().body == b"page"
-    return found
+    opened = http_source(url, timeout_seconds, **limits)
+    assert opened.ask() is None, "without a connection only read can ask"
+    assert opened.read().body == b"page"
+    return opened
 
 
 def waited(asked: HttpSource, descriptor: int) -> list[Arrival]:
@@ -219,22 +219,22 @@ def watch() -> Iterator[Callable[[list[Asked]], Watch]]:
         return running[-1]
 
     yield started
-    for one in running:
-        one.scheduler.stop()
+    for watcher in running:
+        watcher.scheduler.stop()
 
 
 def test_targets_that_do_not_answer_hold_up_nobody(watch: Any) -> None:
     silent = [Asked(f"silent{number}", hangs=True) for number in range(40)]
     seen = watch([*silent, Asked("a"), Asked("b")])
     wait_until(lambda: min(seen.outcomes["a"], seen.outcomes["b"]) >= 100, "100 scrapes beside them")
-    wait_until(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
+    wait_until(lambda: all(seen.failures[asked.target.name] for asked in silent), "each is said to be late")
     assert not seen.failures["a"]
 
 
 def test_more_silent_targets_than_are_waited_for_leave_half_of_the_pool_to_the_others(watch: Any) -> None:
     silent = [Asked(f"silent{number}", hangs=True) for number in range(MAX_ASKED + 10)]
     seen = watch([*silent, Asked("a"), Asked("b")])
-    wait_until(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
+    wait_until(lambda: all(seen.failures[asked.target.name] for asked in silent), "each is said to be late")
     before = seen.outcomes["a"]
     wait_until(lambda: seen.outcomes["a"] >= before + 20, "20 more scrapes beside them")
 

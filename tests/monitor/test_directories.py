@@ -9,7 +9,8 @@ import pytest
 from mounts import served, small_disk, stopped
 from ses_client.mounts import parse_mounts
 from smed_monitor.collectors.base import Source
-from smed_monitor.collectors.directories import HANGS, Directories
+from smed_monitor.collectors.directories import Directories
+from smed_monitor.collectors.local import HANGS
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ElementMissingError
 from smed_monitor.core.model import Reading
@@ -44,7 +45,7 @@ def test_each_has_its_space_and_one_without_inodes_takes_nothing(tmp_path: Path)
     assert "lies on no block device" in full.note
     with pytest.raises(ElementMissingError, match="No such file"):
         seen(body, gone)
-    assert list(COLLECTOR.found(COLLECTOR.parse(body))) == [str(tmp_path), str(below), str(disk)]
+    assert list(COLLECTOR.names(COLLECTOR.parse(body))) == [str(tmp_path), str(below), str(disk)]
 
 
 def test_a_partition_has_the_load_of_its_whole_disk(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_mount_that_hangs_is_unknown_by_itself_and_within_its_time(tmp_path: P
             seen(asked.read().body, fine)
             assert time.monotonic() - began < 1, "what hung is waited for once"
         for _ in range(500):  # the thread that hung ends when its mount answers
-            if list(COLLECTOR.found(COLLECTOR.parse(asked.read().body))) == [
+            if list(COLLECTOR.names(COLLECTOR.parse(asked.read().body))) == [
                 str(fine),
                 str(tmp_path / "hung"),
             ]:

@@ -71,6 +71,18 @@ def test_a_known_entity_tag_is_answered_alike(clients: tuple[FlaskClient, FlaskC
     assert edge[0] == 304
 
 
+@pytest.mark.parametrize("number", ["", "0", "-1", "²", "9" * 18, "9" * 5000])
+def test_an_entity_tag_that_nobody_gave_is_none(
+    clients: tuple[FlaskClient, FlaskClient], number: str
+) -> None:
+    """Python makes no number of more than 4,300 digits."""
+    tag = clients[0].get("/v1/observations").headers["ETag"].rpartition("-")[0]
+    given = {"If-None-Match": f'{tag}-{number}"'.encode().decode("latin-1")}
+    edge, flask = (shown(each.get("/v1/observations", headers=given)) for each in clients)
+    assert edge == flask
+    assert edge[0] == 200
+
+
 @pytest.mark.parametrize("method", ["post", "delete", "head", "options"])
 def test_other_methods_are_left_to_flask(clients: tuple[FlaskClient, FlaskClient], method: str) -> None:
     edge, flask = (getattr(client, method)("/v1/observations") for client in clients)

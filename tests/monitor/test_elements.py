@@ -67,7 +67,7 @@ def test_a_rule_names_elements_after_what_a_target_shows() -> None:
 def test_a_page_shows_the_names_rules_are_matched_with() -> None:
     collector = LustreExporter(WHAMCLOUD)
     page = b'lustre_capacity_kilobytes{component="ost",target="fs-OST0007"} 1\n'
-    assert list(collector.found(collector.parse(page))) == ["fs-OST0007"]
+    assert list(collector.names(collector.parse(page))) == ["fs-OST0007"]
 
 
 def test_counters_that_were_reset_and_grew_beyond_are_seen_by_their_start(alone: Any) -> None:

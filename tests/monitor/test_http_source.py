@@ -105,9 +105,9 @@ def test_an_endless_reply_is_cut_off_at_the_size_limit(exporter: Any) -> None:
 
 @pytest.mark.parametrize(("chunks", "fits"), [(16, True), (17, False)])
 def test_the_size_limit_holds_for_all_chunks_together(exporter: Any, chunks: int, fits: bool) -> None:
-    one = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    exporter.answer = lambda connection: connection.sendall(head + one * chunks + b"0\r\n\r\n")
+    exporter.answer = lambda connection: connection.sendall(head + chunk * chunks + b"0\r\n\r\n")
     if fits:
         assert len(http_source(exporter.url).read().body) == 1048576
     else:

@@ -29,7 +29,7 @@ def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:
     assert seen.size_bytes is not None
     assert seen.free_bytes is not None
     assert 0 <= seen.free_bytes <= seen.size_bytes
-    assert list(collector.found(sample)) == [str(tmp_path)]
+    assert list(collector.names(sample)) == [str(tmp_path)]
     with pytest.raises(ElementMissingError, match="No such file"):
         collector.reading(sample, ElementSettings(id="u/c", target="here", mount_point=str(gone)))
 
@@ -163,7 +163,7 @@ def test_an_ost_whose_first_sample_arrives_between_two_queries_is_not_taken_for_
     collector = Prometheus()
     for asked in range(1, len(QUERIES)):
         sample = collector.parse(b"\n".join(before[:asked] + after[asked:]))
-        assert list(collector.found(sample)) == []
+        assert list(collector.names(sample)) == []
 
 
 def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_reported() -> None:

@@ -36,8 +36,8 @@ lustre_stats_time_total{{{OST},operation="destroy"}} 9000000
 def reading(name: str, page: str) -> Reading:
     collector: Any = COLLECTORS[name]
     element = ElementSettings(id="fs/OST0000", target="oss1", ost="fs-OST0000")
-    found: Reading = collector.reading(collector.parse(page.encode()), element)
-    return found
+    measured: Reading = collector.reading(collector.parse(page.encode()), element)
+    return measured
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def server() -> bytes:
 
 def test_every_ost_of_the_captured_server_is_found() -> None:
     collector = LustreFiles()
-    assert list(collector.found(collector.parse(server()))) == [f"lustre-OST000{n}" for n in range(6)]
+    assert list(collector.names(collector.parse(server()))) == [f"lustre-OST000{n}" for n in range(6)]
 
 
 def test_counters_space_and_times_of_a_captured_ost() -> None:

@@ -55,13 +55,15 @@ def test_every_query_of_the_dashboard_is_promql_on_metrics_that_exist(promtool: 
     (tmp_path / "queries.yml").write_text(yaml.safe_dump(rules))
     ran([promtool, "check", "rules", tmp_path / "queries.yml"])
     rules_file = yaml.safe_load((CONFIG.parent / "rules.yml").read_text())
-    told = [rule["expr"] for group in rules_file["groups"] for rule in group["rules"]]
+    expressions = [rule["expr"] for group in rules_file["groups"] for rule in group["rules"]]
     recorded = {
         rule["record"] for group in rules_file["groups"] for rule in group["rules"] if "record" in rule
     }
     source = (ROOT / "smed-monitor" / "smed_monitor" / "http/metrics.py").read_text()
     named = {
-        name for text in [*queries, *told] for name in re.findall(r"\bsmed_[a-z_]+|element:[a-z0-9_:]+", text)
+        name
+        for text in [*queries, *expressions]
+        for name in re.findall(r"\bsmed_[a-z_]+|element:[a-z0-9_:]+", text)
     }
     assert len(named) > 10
     for name in named:
@@ -103,7 +105,7 @@ def test_every_scraped_host_is_a_compose_service_on_the_port_it_listens_on() -> 
     assert {"smed-monitor:8631", "ses-service:8630", "node-exporter:9100"} <= set(targets)
     for target in targets:
         service, _, port = target.partition(":")
-        told = str(compose["services"][service].get("command", "")) + str(
+        stated = str(compose["services"][service].get("command", "")) + str(
             compose["services"][service].get("healthcheck", "")
         )
-        assert f":{port}" in told, f"nothing in docker-compose.yml says that {service} listens on {port}"
+        assert f":{port}" in stated, f"nothing in docker-compose.yml says that {service} listens on {port}"

@@ -91,7 +91,7 @@ def test_what_is_written_is_what_is_read_back() -> None:
     assert sorted(quotas_of(page(quotas), new_reader())) == sorted(quotas)
     assert quotas_of(b"up 1\n", new_reader()) == []
     unsaid = page(quotas).replace(b'smed_quota_written_timestamp_seconds{filesystem="fs"}', b"x")
-    assert [one.filesystem for one in quotas_of(unsaid, new_reader())] == ["other"]
+    assert [quota.filesystem for quota in quotas_of(unsaid, new_reader())] == ["other"]
     with pytest.raises(ContentError):
         quotas_of(b'smed_quota_limit_bytes{filesystem="fs"} 1\n', new_reader())
 
@@ -100,7 +100,7 @@ def test_the_first_metadata_server_needs_no_ost(tmp_path: Path) -> None:
     output = tmp_path / "smed.prom"
     asked = ["textfile", "--once", "--root", str(server(tmp_path)), "--output", str(output)]
     invoked(main, asked)
-    assert [one.id for one in quotas_of(output.read_bytes(), new_reader())] == [77, 1000, 1001]
+    assert [quota.id for quota in quotas_of(output.read_bytes(), new_reader())] == [77, 1000, 1001]
     folder = tmp_path / "proc/fs/lustre/obdfilter/lustre-OST0000"
     folder.mkdir(parents=True)
     (folder / "kbytesavail").write_text("7\n")
@@ -153,5 +153,5 @@ def test_the_monitor_answers_with_them(tmp_path: Path) -> None:
     (after,) = client.get("/v1/quotas").get_json()["systems"]
     assert (after["system"], after["error"]) == ("scratch", "")
     assert after["target"] == f"this node, {tmp_path}"
-    first = next(one for one in after["quotas"] if one["kind"] == "project")
+    first = next(listed for listed in after["quotas"] if listed["kind"] == "project")
     assert (first["name"], first["used_bytes"], first["limit_bytes"]) == ("77", 1024 * KIB, 2048 * KIB)

@@ -163,11 +163,11 @@ def test_counters_looked_at_together_are_folded_as_each_by_itself(
         at += seconds
         beside = observe(beside, row(*shown), at, WINDOWS)
         below = observe(below, row(*shown).T, at, WINDOWS)
-        alone = [observe(one, row(value), at, WINDOWS) for one, value in zip(alone, shown, strict=True)]
-    for number, one in enumerate(alone):
+        alone = [observe(state, row(value), at, WINDOWS) for state, value in zip(alone, shown, strict=True)]
+    for number, folded in enumerate(alone):
         for mine, side, down in (
-            (one.current_means(), beside.current_means(), below.current_means()),
-            (one.average_means(), beside.average_means(), below.average_means()),
+            (folded.current_means(), beside.current_means(), below.current_means()),
+            (folded.average_means(), beside.average_means(), below.average_means()),
         ):
             np.testing.assert_array_equal(mine[0, 0], side[0, number])
             np.testing.assert_array_equal(mine[0, 0], down[number, 0])

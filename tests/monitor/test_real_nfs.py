@@ -40,13 +40,13 @@ sources = {{
 points = {{"directories": PATHS, "node_exporter": ("/mnt/home", "/mnt/scratch")}}
 
 def seen():
-    found = {{}}
+    readings = {{}}
     for name, source in sources.items():
         collector = COLLECTORS[name]
         sample = collector.parse(source.read().body)
         elements = [ElementSettings(id="s/e", target="t", mount_point=point) for point in points[name]]
-        found[name] = [asdict(collector.reading(sample, element)) for element in elements]
-    return found
+        readings[name] = [asdict(collector.reading(sample, element)) for element in elements]
+    return readings
 
 before = seen()
 with open(PATHS[0] + "/x", "wb") as file:
@@ -71,7 +71,7 @@ def test_load_of_nfs_is_seen_by_the_monitor_and_through_node_exporter(tmp_path: 
         assert after["size_bytes"] == idle["size_bytes"] > 0
         assert shared["written_bytes"] == after["written_bytes"], "the exports are one file system"
     assert {directory["device"] for directory in seen["after"]["directories"]} == {f"nfs {SERVER}"}
-    assert {one["device"] for one in seen["after"]["node_exporter"]} == {
+    assert {mount["device"] for mount in seen["after"]["node_exporter"]} == {
         f"nfs {SERVER}:/home", f"nfs {SERVER}:/scratch",
     }  # fmt: skip
     assert seen["turtle"].count('qsm:device "nfs"') == 2

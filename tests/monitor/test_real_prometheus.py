@@ -80,7 +80,7 @@ def test_an_ost_is_read_out_of_prometheus(prometheus: str) -> None:
             samples.append(collector.parse(source.read().body))
         except CollectorError:
             return False
-        return list(collector.found(samples[-1])) == ["fs-OST0000"]
+        return list(collector.names(samples[-1])) == ["fs-OST0000"]
 
     wait_until(scraped, "Prometheus knows the OST")
     seen = collector.reading(samples[-1], ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))

@@ -28,7 +28,7 @@ def exporters(*names: str, collector: str = "node_exporter") -> list[Target]:
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Any:
+def elements_of(tmp_path: Path) -> Any:
     """The elements of a union's description with these words, seen by exporters of these names."""
 
     def of(*targets: str, **words: str) -> tuple[ElementSettings, ...]:
@@ -49,35 +49,50 @@ def test_osts_of_the_example_are_looked_for_at_every_server_under_lustres_names(
     assert {e.targets for e in elements} == {("oss1", "oss2")}
 
 
-def test_a_branch_is_looked_for_by_its_directory(found: Any) -> None:
-    (element,) = found("n1", own='qsm:observedAt "n1"')
+def test_a_branch_is_looked_for_by_its_directory(elements_of: Any) -> None:
+    (element,) = elements_of("n1", own='qsm:observedAt "n1"')
     assert (element.id, element.target, element.mount_point) == ("union/b1", "n1", "/srv/b1")
 
 
-def test_the_most_particular_statement_counts(found: Any) -> None:
+def test_the_most_particular_statement_counts(elements_of: Any) -> None:
     stated = {"of_system": 'qsm:observedAt "n1"'}
-    assert found("n1", "n2", "n3", **stated)[0].targets == ("n1",)
+    assert elements_of("n1", "n2", "n3", **stated)[0].targets == ("n1",)
     stated["of_server"] = 'qsm:observedAt "n2"'
-    assert found("n1", "n2", "n3", **stated)[0].targets == ("n2",)
+    assert elements_of("n1", "n2", "n3", **stated)[0].targets == ("n2",)
     stated["own"] = 'qsm:observedAt "n3", "n1"'
-    assert found("n1", "n2", "n3", **stated)[0].targets == ("n1", "n3")
+    assert elements_of("n1", "n2", "n3", **stated)[0].targets == ("n1", "n3")
 
 
-def test_a_system_may_say_what_its_elements_are_called(found: Any) -> None:
+def test_a_system_may_say_what_its_elements_are_called(elements_of: Any) -> None:
     at = {"of_server": 'qsm:observedAt "n*"'}
-    (element,) = found("n1", **at, of_system='qsm:observedAs "/data{target}/{name}"')
+    (element,) = elements_of("n1", **at, of_system='qsm:observedAs "/data{target}/{name}"')
     assert element.mount_point == "/data/srv/b1/b1"
-    (element,) = found("n1", **at, of_system='qsm:observedAs "/data/{name}"', own='qsm:observedAs "sdb"')
+    (element,) = elements_of(
+        "n1", **at, of_system='qsm:observedAs "/data/{name}"', own='qsm:observedAs "sdb"'
+    )
     assert (element.mount_point, element.device) == (None, "sdb")
 
 
-def test_an_element_that_is_observed_nowhere_is_left_out(found: Any) -> None:
-    assert found("n1") == ()
+def test_an_element_that_is_observed_nowhere_is_left_out(elements_of: Any) -> None:
+    assert elements_of("n1") == ()
 
 
-def test_a_target_the_settings_do_not_have_is_reported(found: Any) -> None:
+@pytest.mark.parametrize("path", ["/srv/union", "/srv/b1"])
+def test_where_nothing_is_stated_the_paths_of_a_target_show_an_element(tmp_path: Path, path: str) -> None:
+    """As of what ses discover wrote."""
+    words = {"of_system": '; qsm:mountPoint "/srv/union"', "of_server": "", "own": ""}
+    (site := tmp_path / "site.ttl").write_text(UNION.format(**words))
+    targets = [
+        Target(name="other", collector="statvfs", paths=("/srv",)),
+        Target(name="here", collector="mergerfs", paths=("/srv/other", path)),
+    ]
+    (element,) = described(site, targets, COLLECTORS)
+    assert (element.targets, element.mount_point) == (("here",), "/srv/b1")
+
+
+def test_a_target_the_settings_do_not_have_is_reported(elements_of: Any) -> None:
     with pytest.raises(SettingsError, match=r"union/b1: no \[\[target\]\] is called n9; known: n1, n2"):
-        found("n1", "n2", own='qsm:observedAt "n9"')
+        elements_of("n1", "n2", own='qsm:observedAt "n9"')
 
 
 @pytest.mark.parametrize(

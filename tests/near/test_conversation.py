@@ -57,6 +57,14 @@ def counted(there, tmp_path):
     )
 
 
+@contextlib.contextmanager
+def closing_of(descriptor):
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def held_over(connection, run):
     output = []
     ended = Conversation(run, connection).hold(output.append, print, None)
@@ -177,7 +185,7 @@ def test_a_signal_ends_the_program_there(anywhere):
     conversation, thread, said = waiting_run(anywhere([*SH, "echo ready; exec sleep 600"]), b"ready")
     conversation.signal(signal.SIGTERM)
     thread.join(60)
-    assert [(one.status, one.exit_status) for one in said] == [(-signal.SIGTERM, 143)]
+    assert [(outcome.status, outcome.exit_status) for outcome in said] == [(-signal.SIGTERM, 143)]
 
 
 def test_a_program_can_catch_its_signal(there):
@@ -185,7 +193,7 @@ def test_a_program_can_catch_its_signal(there):
     conversation, thread, said = waiting_run(there(argv), b"ready")
     conversation.signal(signal.SIGTERM)
     thread.join(60)
-    assert [one.status for one in said] == [9]
+    assert [outcome.status for outcome in said] == [9]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +248,7 @@ def test_a_runner_that_is_told_to_end_ends_its_program(there, tmp_path):
     program, runner = map(int, (tmp_path / "pids").read_text().split())
     os.kill(runner, signal.SIGTERM)
     thread.join(60)
-    assert [type(one) for one in said] == [LostError]
+    assert [type(outcome) for outcome in said] == [LostError]
     wait_until(lambda: not Path(f"/proc/{program}").exists())
 
 
@@ -250,9 +258,9 @@ def test_pieces_together_are_the_file_and_no_line_is_cut(text, pieces):
     edges = [size * number // pieces for number in range(pieces + 1)]
     together = b""
     for start, end in pairwise(edges):
-        one = b"".join(piece_of({"path": str(text), "start": start, "end": end}))
-        assert not together or not one or together.endswith(b"\n")
-        together += one
+        piece = b"".join(piece_of({"path": str(text), "start": start, "end": end}))
+        assert not together or not piece or together.endswith(b"\n")
+        together += piece
     assert together == text.read_bytes()
 
 
@@ -261,6 +269,23 @@ def test_a_piece_is_the_programs_standard_input(there, text):
     data = text.read_bytes()
     first, last = data.index(b"\n", 999) + 1, data.index(b"\n", 49_999) + 1
     assert held(run)[1] == data[first:last]
+
+
+def test_input_that_fails_is_no_end_of_input(there, tmp_path):
+    """The program would count what came, end with 0, and its output would pass for that of the whole."""
+    large = tmp_path / "large"
+    large.write_bytes(b"line\n" * 2_000_000)
+    counted = f"read first; truncate -s 1000000 {large}; wc -l"
+    with pytest.raises(LostError, match="large cannot be read to its end: it has become shorter"):
+        held(there([*SH, counted], piece=Piece(str(large), 0, 10_000_000)))
+    with pytest.raises(LostError, match="/proc/self/mem cannot be read to its end: Input/output error"):
+        held(there(["wc", "-l"], piece=Piece("/proc/self/mem", 0, 1000)))
+    for path, why in ((tmp_path, "Is a directory"), ("/proc/self/mem", "Input/output error")):
+        with (
+            closing_of(os.open(path, os.O_RDONLY)) as stdin,
+            pytest.raises(LostError, match=f"Standard input cannot be read: {why}"),
+        ):
+            held(there(["wc", "-l"]), stdin)
 
 
 def test_programs_over_one_connection_have_nothing_of_each_other(counted):

@@ -38,7 +38,7 @@ def test_orcas_network_load_falls_as_far_as_the_program_selects():
 def test_the_gain_of_a_scan_grows_with_the_clients_of_a_link():
     saved = [orca(117, 268.6, clients=clients, cores=8.0).saved for clients in (1, 2, 4, 8)]
     assert saved[0] < 0.1
-    assert [round(one, 2) for one in saved[1:]] == [0.45, 0.72, 0.86]
+    assert [round(share, 2) for share in saved[1:]] == [0.45, 0.72, 0.86]
 
 
 def test_sort_that_returns_everything_never_goes_near():

@@ -61,9 +61,9 @@ class Node:
 
 @pytest.fixture
 def node(sshd: Sshd, tmp_path: Path) -> Iterator[Node]:
-    found = Node(sshd, tmp_path)
-    yield found
-    found.remove()
+    remote = Node(sshd, tmp_path)
+    yield remote
+    remote.remove()
 
 
 def start(folder: Path, *argv: str | Path, stdin: int | None = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -171,7 +171,7 @@ def test_program_that_takes_its_time_after_a_signal_is_waited_for(tmp_path):
     assert thread.is_alive()
     (tmp_path / "go").touch()
     thread.join(PATIENCE)
-    assert [one.status for one in said] == [9]
+    assert [outcome.status for outcome in said] == [9]
 
 
 @pytest.fixture
@@ -181,17 +181,17 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 
 
 def test_reader_that_takes_its_time_is_no_dead_node(impatient):
-    with Watch(lambda: None) as one:
-        with one.passing_on():
-            one.asked(signal.SIGINT)
+    with Watch(lambda: None) as watcher:
+        with watcher.passing_on():
+            watcher.asked(signal.SIGINT)
             time.sleep(impatient)
-            assert one.given_up is None
-        wait_until(lambda: one.given_up == signal.SIGINT)
+            assert watcher.given_up is None
+        wait_until(lambda: watcher.given_up == signal.SIGINT)
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_signal_that_asks_for_no_end_gives_nothing_up(impatient, number):
-    with Watch(lambda: None) as one:
-        one.asked(number)
+    with Watch(lambda: None) as watcher:
+        watcher.asked(number)
         time.sleep(impatient)
-        assert one.given_up is None
+        assert watcher.given_up is None

@@ -13,14 +13,14 @@ from ses.near.execution.run import Run
 LIMITS = Limits(cpus=0.5, memory=200 << 20, io_weight=50)
 CONTROLS = """
 import json, pathlib
-found = {}
+controls = {}
 for entry in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
     _, names, path = entry.split(":", 2)
     for control in pathlib.Path(f"/sys/fs/cgroup/{names}{path}").glob("*"):
         if control.name in ("cpu.max", "cpu.cfs_quota_us", "memory.max", "memory.limit_in_bytes",
                             "io.weight", "io.bfq.weight", "blkio.weight", "blkio.bfq.weight"):
-            found[control.name] = control.read_text().split()[0]
-print(json.dumps(found))
+            controls[control.name] = control.read_text().split()[0]
+print(json.dumps(controls))
 """
 FILL = "import sys; print(len(b'x' * (600 << 20)))"
 
@@ -57,8 +57,10 @@ def test_systemd_keeps_them_by_a_control_group(node):
     ended, output, errors = held(run)
     assert ended.status == 0, errors
     kept = json.loads(output)
-    assert [kept[one] for one in ("cpu.max", "cpu.cfs_quota_us") if one in kept] == ["50000"]
-    assert [kept[one] for one in ("memory.max", "memory.limit_in_bytes") if one in kept] == [str(200 << 20)]
+    assert [kept[name] for name in ("cpu.max", "cpu.cfs_quota_us") if name in kept] == ["50000"]
+    assert [kept[name] for name in ("memory.max", "memory.limit_in_bytes") if name in kept] == [
+        str(200 << 20)
+    ]
     said = "a control group limits processors, memory"
     if any("weight" in name for name in kept):  # in what scale is a matter of the I/O scheduler
         assert ended.limits == f"{said}, I/O"

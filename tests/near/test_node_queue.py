@@ -65,7 +65,7 @@ def test_two_runs_together_take_no_more_than_the_node_has_and_say_how_long_they_
         most = max(most, at_once)
     assert at_once == 0
     assert most <= CORES
-    assert any("s waited for others" in one for one in said)
+    assert any("s waited for others" in message for message in said)
 
 
 def test_what_a_killed_process_had_is_free_again(tmp_path, queue):

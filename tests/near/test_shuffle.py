@@ -1,5 +1,6 @@
 """``ses map-near --shuffle``: the output of all nodes together is what one sort of it all would print."""
 
+import errno
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -198,7 +200,7 @@ def serving(tmp_path):
 
 
 def asked(port, context, token):
-    request = {"tasks": [0], "field": 0, "part": 0, "lower": "62", "upper": None, "token": token}
+    request = {"tasks": [0], "field": 0, "part": 0, "parts": 1, "lower": "62", "upper": None, "token": token}
     source = {"node": "n", "addresses": ["127.0.0.1"], "port": port}
     with exchange.reached(source, context, json.dumps(request).encode()) as peer:
         return exchange.frame_from(peer)
@@ -224,14 +226,21 @@ def test_a_node_gives_a_stranger_nothing(serving, tmp_path):
         assert b"a\n" not in plain.recv(100)
 
 
-def test_all_nodes_may_ask_at_once_for_ranges_of_many_files(tmp_path, monkeypatch):
-    """Each range of each file is a pipe and a file, and more are open than a login shell may have."""
-    tasks, nodes = 60, 4
+@pytest.mark.parametrize(
+    ("tasks", "nodes", "limit"),
+    [
+        (60, 4, "-S -n 256"),  # more are open than a login shell may have
+        (201, 2, "-S -n 1024"),  # one more than are merged at once
+        (60, 4, "-n 100"),  # as many as may be at all
+    ],
+)
+def test_all_nodes_may_ask_at_once_for_ranges_of_many_files(tmp_path, monkeypatch, tasks, nodes, limit):
+    """Each range of each file is a pipe and a file."""
     certificate, key = _certificate()
     config = {"certificate": certificate, "key": key, "token": "right"}
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     serve = "import sys; from ses.near.shuffle.exchange import serve; serve('n')"
-    argv = ["sh", "-c", 'ulimit -S -n 256; exec "$@"', "sh", sys.executable, "-c", serve]
+    argv = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", sys.executable, "-c", serve]
     ours = exchange.secured(config, False, tmp_path)
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as serving:
         serving.stdin.write(json.dumps(config).encode() + b"\n")
@@ -241,7 +250,7 @@ def test_all_nodes_may_ask_at_once_for_ranges_of_many_files(tmp_path, monkeypatc
             Path(facts["folder"], str(task)).write_bytes(b"b" * 200_000 + b"\n")
         ask = {"tasks": [*range(tasks)], "field": 0, "lower": "", "upper": None, "token": "right"}
         source = {"node": "n", "addresses": ["127.0.0.1"], "port": facts["port"]}
-        requests = [json.dumps({**ask, "part": part}).encode() for part in range(nodes)]
+        requests = [json.dumps({**ask, "part": part, "parts": nodes}).encode() for part in range(nodes)]
         peers = [exchange.reached(source, ours, request) for request in requests]
         counts = []
         for peer in peers:  # the others are open, and wait to be read
@@ -252,3 +261,41 @@ def test_all_nodes_may_ask_at_once_for_ranges_of_many_files(tmp_path, monkeypatc
                 counts.append(data.count(b"\n"))
         serving.stdin.close()
     assert counts == [tasks] * nodes
+
+
+def test_a_node_merges_what_more_nodes_have_than_a_login_shell_may_have_files(tmp_path):
+    certificate, key = _certificate()
+    (tmp_path / "0").write_bytes(b"a\n")
+    source = {"node": "here", "token": "own", "tasks": [0]}
+    config = {
+        "certificate": certificate, "key": key, "folder": str(tmp_path), "token": "own", "node": "here",
+        "field": 0, "part": 0, "parts": 1, "lower": "", "upper": None, "into": None,
+        "reducer": ["sh", "-c", "ulimit -n; uniq -c"], "sources": [source] * 60,
+    }  # fmt: skip
+    merge = [
+        sys.executable,
+        "-c",
+        "import sys; from ses.near.shuffle.exchange import merge; sys.exit(merge())",
+    ]
+    argv = ["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh", *merge]
+    done = subprocess.run(argv, input=json.dumps(config).encode(), capture_output=True, check=False)
+    limit, counted = done.stdout.splitlines() or (b"", done.stderr)
+    assert (done.returncode, limit, counted.split()) == (0, b"64", [b"60", b"a"])
+
+
+def test_a_node_serves_others_after_one_that_it_could_not_accept(tmp_path):
+    certificate, key = _certificate()
+    config = {"certificate": certificate, "key": key, "token": "right"}
+    (tmp_path / "0").write_bytes(b"a\nb\nc\n")
+    server = exchange.Server(config, tmp_path)
+    accept, failures = server._listening.accept, [OSError(errno.EMFILE, "Too many open files")]
+
+    def failing_first():
+        if failures:
+            raise failures.pop()
+        return accept()
+
+    server._listening = SimpleNamespace(accept=failing_first)
+    threading.Thread(target=server.run, daemon=True).start()
+    assert asked(server.port, exchange.secured(config, False, tmp_path), "right") == b"b\nc\n"
+    assert not failures

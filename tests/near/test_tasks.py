@@ -16,11 +16,11 @@ def test_tasks_together_are_all_files_in_order(piece):
     assert [task.number for task in tasks] == list(range(len(tasks)))
     for extent in FILES:
         mine = [task for task in tasks if task.file == extent.file]
-        assert {one.node for one in mine} == {extent.node}
-        assert [one.start for one in mine] == [0, *(one.end for one in mine[:-1])]
+        assert {task.node for task in mine} == {extent.node}
+        assert [task.start for task in mine] == [0, *(task.end for task in mine[:-1])]
         assert mine[-1].end == extent.end
-        assert piece is None or all(one.end - one.start <= piece for one in mine)
-        assert all(one.whole == (len(mine) == 1) for one in mine)
+        assert piece is None or all(task.end - task.start <= piece for task in mine)
+        assert all(task.whole == (len(mine) == 1) for task in mine)
 
 
 def turns(retries=2):
@@ -79,7 +79,7 @@ def test_this_node_waits_until_nothing_can_be_lost_any_more():
 
 
 def test_progress_counts_bytes_and_tells_what_is_left():
-    tasks = {one.number: one for one in tasks_of(FILES, None)}
+    tasks = {task.number: task for task in tasks_of(FILES, None)}
     assert progress(tasks, [], 5.0).text == "0 of 3 tasks, 0 MB"
     assert progress(tasks, [0], 2.0).seconds_left == pytest.approx(5.0)
 

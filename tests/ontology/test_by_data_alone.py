@@ -135,7 +135,7 @@ def test_the_ranking_goes_by_it(client: Any) -> None:
 def test_a_hard_maximum_refuses_what_exceeds_it(client: Any) -> None:
     answer = ask(client, {**TWO_MS, "strictness": "hard"})
     assert [candidate["element"] for candidate in answer["candidates"]] == ["bb/fast"]
-    details = {one["element"]: one["detail"] for one in answer["refused"]}
+    details = {refusal["element"]: refusal["detail"] for refusal in answer["refused"]}
     assert details["bb/slow"] == "Its stated latency is 8 ms; the hard maximum is 2 ms."
 
 
@@ -208,14 +208,14 @@ def test_shapes_hold_for_the_added_class_too(added: None) -> None:
 
 def test_clients_are_told_of_the_kind_and_of_profiles(client: Any) -> None:
     answer = client.get("/v1/vocabulary", **ADMIN).get_json()
-    told = {kind["kind"]: kind for kind in answer["kinds"]}
-    assert list(told)[-1] == "latency"
-    assert (told["latency"]["bound"], told["latency"]["unit"]) == ("maximum", "ms")
-    assert told["current-read-rate"]["bound"] == "minimum"
-    assert "GiB/s" in told["current-read-rate"]["units"]
-    assert told["current-read-rate"]["sizes"]["GB/s"] == 1000
+    kinds = {kind["kind"]: kind for kind in answer["kinds"]}
+    assert list(kinds)[-1] == "latency"
+    assert (kinds["latency"]["bound"], kinds["latency"]["unit"]) == ("maximum", "ms")
+    assert kinds["current-read-rate"]["bound"] == "minimum"
+    assert "GiB/s" in kinds["current-read-rate"]["units"]
+    assert kinds["current-read-rate"]["sizes"]["GB/s"] == 1000
     in_ms = {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000, "min": 60e3, "h": 3600e3, "d": 86400e3}
-    assert told["latency"]["sizes"] == in_ms
+    assert kinds["latency"]["sizes"] == in_ms
     profiles = {profile["profile"]: profile["requirements"] for profile in answer["profiles"]}
     assert {"kind": "current-write-rate", "minimum": 200.0, "unit": "MB/s"}.items() <= profiles["checkpoint"][
         0

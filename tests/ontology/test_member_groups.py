@@ -30,10 +30,11 @@ class Hosts:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.now = 0.0
+        self.groups = dict(GROUPS)
 
-    def groups_of(self, user: str) -> frozenset[str]:
+    def groups_of(self, user: str) -> frozenset[str] | None:
         self.asked.append(user)
-        return GROUPS.get(user, frozenset())
+        return self.groups.get(user)
 
 
 def test_a_user_belongs_to_the_first_organisation_of_whose_group_they_are() -> None:
@@ -62,6 +63,20 @@ def test_the_machine_is_asked_aside_once_and_again_after_a_while() -> None:
     assert hosts.asked == ["alice", "alice"]
 
 
+def test_a_name_service_that_is_away_takes_nobody_out_of_their_organisation() -> None:
+    hosts = Hosts()
+    membership = Membership(hosts.groups_of, lambda: hosts.now)
+    homes = membership.homes(PLACES)
+    homes.get("alice")
+    membership.step()
+    hosts.groups, hosts.now = {}, 301.0  # it restarts, and knows nobody meanwhile
+    membership.step()
+    assert homes.get("alice") == "materials"
+    hosts.groups, hosts.now = {"alice": frozenset({"users"})}, 602.0
+    membership.step()
+    assert homes.get("alice") == "others", "who left a group is a member no more"
+
+
 def test_a_site_without_groups_asks_nobody() -> None:
     hosts = Hosts()
     membership = Membership(hosts.groups_of)
@@ -81,8 +96,8 @@ def test_nodes_are_told_when_a_membership_becomes_known() -> None:
 
 def test_this_machine_knows_the_groups_of_its_users() -> None:
     assert MY_GROUP in posix_groups(ME)
-    assert posix_groups("nobody-has-this-name") == frozenset()
-    assert posix_groups("") == frozenset()
+    assert posix_groups("nobody-has-this-name") is None
+    assert posix_groups("") is None
 
 
 @pytest.mark.parametrize("group", ["-rf", "a b", "a:b", ""])

@@ -100,4 +100,4 @@ def test_a_requirement_that_breaks_a_rule_is_refused_in_words(good: str, bad: st
     assert broken != REQUIREMENT
     faults = validate(broken, "requirement")
     assert refused(faults)
-    assert any(message in one.message for one in faults), faults
+    assert any(message in fault.message for fault in faults), faults

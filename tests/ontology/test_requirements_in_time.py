@@ -28,9 +28,11 @@ def windowed(bound: float, kind: Kind = WRITE) -> Requirement:
     return Requirement(kind, bound, valid_from=OPENS, valid_until=CLOSES)
 
 
-def found(sets: list[RequirementSet], now: float, **asked: Any) -> dict[str, tuple[float, str, str | None]]:
+def required(
+    sets: list[RequirementSet], now: float, **asked: Any
+) -> dict[str, tuple[float, str, str | None]]:
     resolved = resolve(ALICE, (), index_sets(sets), now, **asked)
-    return {one.requirement.kind: (one.requirement.bound, one.level, one.profile) for one in resolved}
+    return {need.requirement.kind: (need.requirement.bound, need.level, need.profile) for need in resolved}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_outside_its_time_a_requirement_is_as_if_it_were_not_stated(now: float, 
         RequirementSet(Level.USER, "alice", (windowed(9.0),)),
         RequirementSet(Level.SITE, "default", (Requirement(WRITE, 1.0),)),
     ]
-    assert found(sets, now)[WRITE][0] == expected
+    assert required(sets, now)[WRITE][0] == expected
 
 
 def test_own_requirements_go_before_those_of_the_profile_kind_by_kind() -> None:
@@ -49,7 +51,7 @@ def test_own_requirements_go_before_those_of_the_profile_kind_by_kind() -> None:
         RequirementSet(Level.USER, "alice", (Requirement(WRITE, 1.0),), profile=BUSY),
         RequirementSet(Level.VO, "materials", (Requirement(READ, 2.0), Requirement(FREE, 3.0))),
     ]
-    assert found(sets, 0.0) == {
+    assert required(sets, 0.0) == {
         READ: (7.0, "user", "busy"),
         WRITE: (1.0, "user", None),
         FREE: (3.0, "vo", None),
@@ -58,13 +60,13 @@ def test_own_requirements_go_before_those_of_the_profile_kind_by_kind() -> None:
 
 def test_a_profile_fills_in_while_an_own_requirement_does_not_apply() -> None:
     sets = [RequirementSet(Level.USER, "alice", (windowed(9.0),), profile=BUSY)]
-    assert found(sets, OPENS)[WRITE] == (9.0, "user", None)
-    assert found(sets, CLOSES)[WRITE] == (5.0, "user", "busy")
+    assert required(sets, OPENS)[WRITE] == (9.0, "user", None)
+    assert required(sets, CLOSES)[WRITE] == (5.0, "user", "busy")
 
 
 def test_a_profile_the_request_names_goes_before_every_level() -> None:
     sets = [RequirementSet(Level.APPLICATION, "alice:dd", (Requirement(WRITE, 1.0),))]
-    assert found(sets, 0.0, profile=BUSY)[WRITE] == (5.0, "explicit", "busy")
+    assert required(sets, 0.0, profile=BUSY)[WRITE] == (5.0, "explicit", "busy")
 
 
 def test_the_next_change_is_the_next_time_anything_begins_or_ends() -> None:
@@ -268,8 +270,8 @@ def test_units_are_converted_by_the_multipliers_of_the_ontology(
 def test_the_load_model_and_the_ontology_agree_on_the_predicted_kinds() -> None:
     described = [metric.kind for metric in vocabulary().metrics.values()]
     assert tuple(described) == PREDICTED
-    for told, known in zip(described, PREDICTED, strict=True):
-        assert (told.unit, told.size, told.at_most) == (known.unit, known.size, known.at_most)
+    for stated, known in zip(described, PREDICTED, strict=True):
+        assert (stated.unit, stated.size, stated.at_most) == (known.unit, known.size, known.at_most)
 
 
 def test_the_order_of_levels_is_the_one_the_ontology_states() -> None:
@@ -295,11 +297,11 @@ def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) 
     body = {"requirements": [], "profile": "scratch"}
     assert client.put("/v1/requirements/application/alice:sort", json=body, **ADMIN).status_code == 200
     try:
-        told, _ = runtime(client.application).state.updates_for("node", {"alice": ""}, [])
-        entries = json.loads(b"[%s]" % b",".join(told))
+        updates, _ = runtime(client.application).state.updates_for("node", {"alice": ""}, [])
+        entries = json.loads(b"[%s]" % b",".join(updates))
         assert [entry["application"] for entry in entries if entry["user"] == "alice"] == [None, "sort"]
         assert {requirement["profile"] for requirement in entries[-1]["requirements"]} == {"scratch"}
         listed = client.get("/v1/requirements?user=alice", **ADMIN).get_json()["sets"]
-        assert [(one["name"], one["profile"]) for one in listed] == [("alice:sort", "scratch")]
+        assert [(stated["name"], stated["profile"]) for stated in listed] == [("alice:sort", "scratch")]
     finally:
         client.put("/v1/requirements/application/alice:sort", json={"requirements": []}, **ADMIN)

@@ -24,7 +24,7 @@ def test_the_library_understands_every_spelling_of_the_vocabulary_and_no_other(k
 def test_the_functions_of_the_interface_are_spellings() -> None:
     named = re.findall(r"Status (set\w+TransferRate|setCapacity)\(", INTERFACE)
     assert len(set(named)) == len(PREDICTED)
-    assert sorted(vocabulary().metric(one).kind for one in set(named)) == sorted(PREDICTED)
+    assert sorted(vocabulary().metric(name).kind for name in set(named)) == sorted(PREDICTED)
 
 
 def test_no_spelling_stands_for_two_kinds() -> None:

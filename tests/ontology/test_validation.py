@@ -45,7 +45,7 @@ def test_every_example_is_faultless(path: Path) -> None:
 )
 def test_a_fault_is_found_on_the_line_it_stands_on(good: str, bad: str, node: str, message: str) -> None:
     text, faults = broken(good, bad)
-    assert [one.node for one in faults] == [node]
+    assert [fault.node for fault in faults] == [node]
     assert faults[0].line is not None
     assert bad in text.splitlines()[faults[0].line - 1]
     assert message in faults[0].message
@@ -65,29 +65,29 @@ def test_a_fault_is_found_on_the_line_it_stands_on(good: str, bad: str, node: st
 def test_a_set_of_directories_has_absolute_ones_and_no_mount_point(good: str, bad: str, message: str) -> None:
     site = (EXAMPLES / "directories-site.ttl").read_text()
     assert good in site
-    assert [one for one in validate(site.replace(good, bad, 1), "site.ttl") if message in one.message]
+    assert [fault for fault in validate(site.replace(good, bad, 1), "site.ttl") if message in fault.message]
 
 
 def test_two_elements_of_one_name_are_both_pointed_at() -> None:
     text, faults = broken('qsm:name "OST0001"', 'qsm:name "OST0000"')
-    assert [one.node for one in faults] == ["ost0", "ost1"]
-    for one in faults:
-        assert one.line is not None
-        assert 'qsm:name "OST0000"' in text.splitlines()[one.line - 1]
-        assert "ost0 and ost1 share the name 'OST0000'" in one.message
+    assert [fault.node for fault in faults] == ["ost0", "ost1"]
+    for fault in faults:
+        assert fault.line is not None
+        assert 'qsm:name "OST0000"' in text.splitlines()[fault.line - 1]
+        assert "ost0 and ost1 share the name 'OST0000'" in fault.message
 
 
 def test_an_element_without_a_server_is_found_where_it_begins() -> None:
     text, faults = broken("qsm:servedBy :oss1 ;", "")
-    assert [(one.line, one.node) for one in faults] == [(line_of(text, ":ost0 a qsm:"), "ost0")]
+    assert [(fault.line, fault.node) for fault in faults] == [(line_of(text, ":ost0 a qsm:"), "ost0")]
     assert "one server (qsm:servedBy)" in faults[0].message
 
 
 def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
     text = (EXAMPLES / "requirements.ttl").read_text().replace("qsm:AverageReadRate", "qsm:Speed")
     faults = validate(text, "requirements.ttl")
-    assert {one.line for one in faults} == {line_of(text, "qsm:Speed")}
-    assert any("one known kind" in one.message and "Speed" in one.message for one in faults)
+    assert {fault.line for fault in faults} == {line_of(text, "qsm:Speed")}
+    assert any("one known kind" in fault.message and "Speed" in fault.message for fault in faults)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
 )  # fmt: skip
 def test_a_syntax_error_is_a_finding_with_its_line(text: str, line: int) -> None:
     faults = validate(text, "broken.ttl")
-    assert [(one.line, one.node, one.severity) for one in faults] == [(line, "broken.ttl", "error")]
+    assert [(fault.line, fault.node, fault.severity) for fault in faults] == [(line, "broken.ttl", "error")]
     assert "not Turtle" in faults[0].message
 
 
@@ -109,4 +109,4 @@ def test_several_faults_come_in_the_order_of_their_lines() -> None:
     text = SITE.replace("qsm:Draining", "qsm:Drained").replace("8.0e0", "-8.0e0")
     faults = validate(text, "site.ttl")
     assert len(faults) >= 3
-    assert [one.line or 0 for one in faults] == sorted(one.line or 0 for one in faults)
+    assert [fault.line or 0 for fault in faults] == sorted(fault.line or 0 for fault in faults)

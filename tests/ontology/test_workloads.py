@@ -27,8 +27,8 @@ def understood(sentence: str, **given: str) -> Expansion:
     return expand(vocabulary().workloads.values(), sentence, given)
 
 
-def bounds(found: Expansion) -> dict[str, float]:
-    return {one.kind.value: one.bound / one.kind.size for one in found.derived}
+def bounds(expansion: Expansion) -> dict[str, float]:
+    return {derived.kind.value: derived.bound / derived.kind.size for derived in expansion.derived}
 
 
 def test_a_checkpoint_is_what_each_rank_writes_in_the_time_it_may_take() -> None:
@@ -89,12 +89,14 @@ def test_blanks_and_case_of_a_sentence_do_not_matter() -> None:
 def test_the_example_of_each_workload_is_a_sentence_of_it() -> None:
     known = vocabulary().workloads
     assert len(known) >= 3
-    for one in known.values():
-        meant = understood(one.example)
-        assert meant.workload.name == one.name
+    for workload in known.values():
+        meant = understood(workload.example)
+        assert meant.workload.name == workload.name
         assert meant.derived
         used = " ".join(rule.formula for rule in meant.derived)
-        assert all(name in used for name in one.parameters), f"{one.name} has a parameter without use"
+        assert all(name in used for name in workload.parameters), (
+            f"{workload.name} has a parameter without use"
+        )
 
 
 @pytest.mark.parametrize(
@@ -157,17 +159,17 @@ def test_the_service_answers_with_the_arithmetic_and_stores_nothing(client: Any)
     asked = {"sentence": "record 200 MB/s for 6 h", "values": {"margin": "1.5"}}
     answer = client.post("/v1/workloads/expansions", json=asked, **ADMIN)
     assert answer.status_code == 200, answer.get_json()
-    told = answer.get_json()
-    assert told["workload"] == "recording"
-    assert told["derived"][0]["requirement"] == {
+    expansion = answer.get_json()
+    assert expansion["workload"] == "recording"
+    assert expansion["derived"][0]["requirement"] == {
         "kind": "current-write-rate",
         "minimum": 300.0,
         "unit": "MB/s",
         "weight": 1.0,
         "strictness": "soft",
     }
-    assert told["derived"][0]["arithmetic"] == "1.5 * 200 MB/s"
-    assert {parameter["name"]: parameter["value"] for parameter in told["parameters"]}["time"] == "6 h"
+    assert expansion["derived"][0]["arithmetic"] == "1.5 * 200 MB/s"
+    assert {parameter["name"]: parameter["value"] for parameter in expansion["parameters"]}["time"] == "6 h"
 
 
 def test_the_service_says_which_sentences_there_are(client: Any) -> None:
@@ -197,6 +199,6 @@ def test_the_service_says_whether_sentence_or_value_is_wrong(
 def test_the_vocabulary_tells_sentences_that_are_understood(client: Any) -> None:
     workloads = client.get("/v1/vocabulary", **ADMIN).get_json()["workloads"]
     assert len(workloads) >= 3
-    for one in workloads:
-        answer = client.post("/v1/workloads/expansions", json={"sentence": one["example"]}, **ADMIN)
-        assert answer.get_json()["workload"] == one["workload"]
+    for workload in workloads:
+        answer = client.post("/v1/workloads/expansions", json={"sentence": workload["example"]}, **ADMIN)
+        assert answer.get_json()["workload"] == workload["workload"]

@@ -153,7 +153,7 @@ def test_setup_gives_each_part_the_secrets_it_needs_and_no_other(tmp_path: Path)
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     for _ in range(2):  # a second time, as at each `up`
         ran(["sh", "-c", script], env={"PATH": path})
-    files = {one.name: {file.name for file in one.iterdir()} for one in tmp_path.iterdir()}
+    files = {folder.name: {file.name for file in folder.iterdir()} for folder in tmp_path.iterdir()}
     made = files.pop("certificates")
     assert {"admin-token", "ca-key.pem"} <= made
     assert files == {
@@ -191,4 +191,4 @@ def test_what_images_copy_from_here_is_given_to_the_engine() -> None:
     assert len(copied) > 5
     for source in copied:
         assert (ROOT / source).exists(), source
-        assert any(source == one or one in source.parents for one in given), f"{source} is ignored"
+        assert any(source == path or path in source.parents for path in given), f"{source} is ignored"

@@ -174,7 +174,7 @@ OPEN = {
 
 
 @pytest.mark.parametrize(
-    "unit", sorted((ROOT / "packaging/systemd").glob("*.service")), ids=lambda one: one.stem
+    "unit", sorted((ROOT / "packaging/systemd").glob("*.service")), ids=lambda path: path.stem
 )
 def test_each_unit_is_as_closed_as_the_others(unit: Path) -> None:
     lines = unit.read_text().splitlines()

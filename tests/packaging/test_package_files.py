@@ -36,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     subprocess.run(
         ["cmake", "-S", ROOT / "libses", "-B", build, *options], check=True, capture_output=True, timeout=600
     )
-    found: set[str] = set()
+    paths: set[str] = set()
     for script in build.rglob("cmake_install.cmake"):
         text = script.read_text().replace("${CMAKE_INSTALL_PREFIX}", "/usr")
         for call in re.findall(r"file\(INSTALL (DESTINATION [^)]*)\)", text):
@@ -45,16 +45,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
             names = [Path(name) for name in re.findall(r'"([^"]*)"', call.partition("FILES")[2])]
             if "TYPE DIRECTORY" in call:
                 assert all(name.is_dir() for name in names), call
-                found |= {
+                paths |= {
                     f"{to[1]}/{path.relative_to(name)}"
                     for name in names
                     for path in name.rglob("*")
                     if path.is_file()
                 }
             else:
-                found |= {f"{to[1]}/{name.name}" for name in names}
-    assert {"usr/sbin/ses-agent", "usr/bin/ses-run", f"{MULTIARCH}libses.so.0"} <= found
-    return found
+                paths |= {f"{to[1]}/{name.name}" for name in names}
+    assert {"usr/sbin/ses-agent", "usr/bin/ses-run", f"{MULTIARCH}libses.so.0"} <= paths
+    return paths
 
 
 def debian() -> dict[str, list[str]]:
@@ -75,7 +75,9 @@ def rpm() -> dict[str, list[str]]:
     for section in SPEC.split("\n%files -n ")[1:]:
         name, *lines = section.partition("\n%changelog")[0].splitlines()
         paths = [line.split()[-1] for line in lines if line and not line.startswith(("%license", "%dir"))]
-        held[name] = [re.sub(r"%\{(\w+)\}", lambda one: MACROS.get(one[1], one[0]), path) for path in paths]
+        held[name] = [
+            re.sub(r"%\{(\w+)\}", lambda macro: MACROS.get(macro[1], macro[0]), path) for path in paths
+        ]
     return held
 
 
@@ -113,10 +115,10 @@ def test_every_package_exists_in_both_kinds_with_a_description() -> None:
     assert described == set(rpm())
     as_debian_names_them = {
         {"libses": "libses0", "libses-share": "libses-share0", "libses-offload": "libses-offload0"}.get(
-            one, one
+            package, package
         )
-        for one in described
-        if not one.endswith("-devel")
+        for package in described
+        if not package.endswith("-devel")
     }
     assert as_debian_names_them == {name for name in names if not name.endswith("-dev")}
 

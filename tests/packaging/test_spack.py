@@ -23,8 +23,8 @@ OWN = {"ses"}  # libraries of this build, which a part that is built alone looks
 
 
 def recipe() -> ast.ClassDef:
-    (found,) = (node for node in ast.parse(RECIPE.read_text()).body if isinstance(node, ast.ClassDef))
-    return found
+    (definition,) = (node for node in ast.parse(RECIPE.read_text()).body if isinstance(node, ast.ClassDef))
+    return definition
 
 
 def calls(name: str) -> Iterator[tuple[list[str], dict[str, object]]]:
@@ -72,7 +72,7 @@ def test_everything_the_build_looks_for_is_depended_on() -> None:
     if "OPENSSL" in build_files().upper() or any("openssl/" in path.read_text() for path in sources):
         wanted.add("OpenSSL")
     depended = {words[0].partition("@")[0] for words, _ in calls("depends_on")}
-    assert depended >= {name for name, found in FOUND_AS.items() if found & wanted}
+    assert depended >= {name for name, packages in FOUND_AS.items() if packages & wanted}
     assert wanted <= set().union(*(FOUND_AS.get(name, set()) for name in depended))
     for language in re.findall(r"LANGUAGES ([A-Z ]+)", build_files())[0].split():
         assert language.lower() in depended

@@ -25,7 +25,7 @@ def asked(among: list[str], away: str = "") -> dict[str, object]:
         with suppress(NothingFitsError):
             said = as_json(place(request_of(among, holder(f"pid:{os.getpid()}", time.time())), LEDGER))
             said["seconds"] = time.monotonic() - began
-            if all(one["reason"] is None for one in said["why"] if one["directory"] != away):
+            if all(row["reason"] is None for row in said["why"] if row["directory"] != away):
                 return said
             release(str(said["id"]), LEDGER)
     raise SystemExit("The machine is too slow.")

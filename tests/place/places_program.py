@@ -44,5 +44,5 @@ class Ses:
 
     @property
     def ledger(self) -> Path:
-        (found,) = (self.state / "ses").glob("places-*.sqlite")
-        return found
+        (path,) = (self.state / "ses").glob("places-*.sqlite")
+        return path

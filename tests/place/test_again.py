@@ -23,10 +23,10 @@ def fill(directory: str, size: int) -> None:
 def test_the_next_part_goes_to_another_file_system_with_the_needs_of_the_first(
     ses: Ses, disks: Disks
 ) -> None:
-    one, other = disks(32, 32)
-    (one / "beside").mkdir()
-    options = ("--need", "write>=1MB/s", "--rate", f"{one}=9MB/s", "--size", "8MiB", "--mkdir", "step-XXXX")
-    among = (one, one / "beside", other)
+    disk, other = disks(32, 32)
+    (disk / "beside").mkdir()
+    options = ("--need", "write>=1MB/s", "--rate", f"{disk}=9MB/s", "--size", "8MiB", "--mkdir", "step-XXXX")
+    among = (disk, disk / "beside", other)
     first = ses.json("place", "--among", *among, *options, "--for", f"pid:{os.getpid()}")
     before = Path(first["directory"]).parent
     second = ses.json("place", "--again", first["directory"])
@@ -45,18 +45,18 @@ def test_the_first_claim_stands_for_what_was_written_and_no_stream(ses: Ses, dis
 
 
 def test_it_says_where_there_is_no_room_and_claims_nothing(ses: Ses, disks: Disks) -> None:
-    one, other = disks(32, 32)
-    first = ses.json("place", "--among", one, other, "--size", "20MiB")
-    told = ses("place", "--again", first["id"], "--size", "40MiB", code=1)
-    assert "41.94 MB do not fit" in told
-    assert f"it is where claim {first['id']} is" in told
+    disk, other = disks(32, 32)
+    first = ses.json("place", "--among", disk, other, "--size", "20MiB")
+    refusal = ses("place", "--again", first["id"], "--size", "40MiB", code=1)
+    assert "41.94 MB do not fit" in refusal
+    assert f"it is where claim {first['id']} is" in refusal
     assert ses.claims() == [first["claim"]]
 
 
 def test_without_a_name_it_is_the_only_claim(ses: Ses, disks: Disks) -> None:
-    one, other = disks(32, 32)
+    disk, other = disks(32, 32)
     assert "nothing is claimed" in ses("place", "--again", code=5)
-    first = ses("place", "--among", one, other, "--mkdir", "a-XXXX").strip()
+    first = ses("place", "--among", disk, other, "--mkdir", "a-XXXX").strip()
     second = ses("place", "--again").strip()
     assert Path(first).parent != Path(second).parent
     assert "You have several claims: 1, 2" in ses("place", "--again", code=2)
@@ -118,9 +118,9 @@ def test_room_that_is_only_expected_refuses_nobody(
 
 
 def test_what_ended_by_itself_is_learned_by_the_next_choice(ses: Ses, disks: Disks) -> None:
-    (one,) = disks(64)
-    first = ses.json("place", "--among", one, "--mkdir", "run-XXXX", "--for", "8h")
+    (disk,) = disks(64)
+    first = ses.json("place", "--among", disk, "--mkdir", "run-XXXX", "--for", "8h")
     fill(first["directory"], 5 * MEBIBYTE)
     ses.change_claims(until="@made - 1")
-    ses("place", "--among", one, "--size", "1MB")
-    assert ses.json("place", "--among", one, "--mkdir", "run-XXXX")["claim"]["bytes"] == 15 * MEBIBYTE
+    ses("place", "--among", disk, "--size", "1MB")
+    assert ses.json("place", "--among", disk, "--mkdir", "run-XXXX")["claim"]["bytes"] == 15 * MEBIBYTE

@@ -42,20 +42,20 @@ def test_what_a_made_directory_holds_does_not_count_twice(ses: Ses, disks: Disks
 
 
 def test_directories_of_one_file_system_share_its_room_and_its_streams(ses: Ses, disks: Disks) -> None:
-    one, other = disks(32, 32)
+    disk, other = disks(32, 32)
     for name in ("a", "b"):
-        (one / name).mkdir()
-    ses("place", "--among", one / "a", "--size", "20MiB")
-    seen = ses.json("place", "--among", one / "b", other, "--size", "1MiB")
+        (disk / name).mkdir()
+    ses("place", "--among", disk / "a", "--size", "20MiB")
+    seen = ses.json("place", "--among", disk / "b", other, "--size", "1MiB")
     assert seen["directory"] == str(other)
     beside = seen["why"][0]
     assert (beside["streams"], beside["claimed"]) == (1, 20 << 20)
 
 
 def test_json_says_what_was_seen_of_each(ses: Ses, disks: Disks) -> None:
-    one, other = disks(16, 16)
+    disk, other = disks(16, 16)
     seen = ses.json(
-        *("place", "--among", one, other, one / "none", "--size", "1MB", "--for", f"pid:{os.getpid()}"),
+        *("place", "--among", disk, other, disk / "none", "--size", "1MB", "--for", f"pid:{os.getpid()}"),
         *("--need", "write>=80MB/s", "--rate", f"{other}=100MB/s"),
     )
     assert seen["directory"] == str(other)
@@ -79,14 +79,16 @@ def test_json_says_what_was_seen_of_each(ses: Ses, disks: Disks) -> None:
 
 
 def test_a_hard_need_refuses_with_its_reason(ses: Ses, disks: Disks) -> None:
-    one, other = disks(16, 16)
-    answer = ses("place", "--among", one, other, "--need", "write>=2GB/s!", "--rate", f"{one}=1GB/s", code=1)
-    assert f"{one}: it misses write>=2GB/s,hard;" in answer
+    disk, other = disks(16, 16)
+    answer = ses(
+        "place", "--among", disk, other, "--need", "write>=2GB/s!", "--rate", f"{disk}=1GB/s", code=1
+    )
+    assert f"{disk}: it misses write>=2GB/s,hard;" in answer
     assert f"{other}: it misses write>=2GB/s,hard (its rate is not known: --rate states it)." in answer
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--need", "inodes>=3GB"), "directories are chosen by"),
         (("--need", "write>=3GB"), "unit 'GB'"),
@@ -99,18 +101,18 @@ def test_a_hard_need_refuses_with_its_reason(ses: Ses, disks: Disks) -> None:
     ],
 )
 def test_what_makes_no_sense_is_reported_and_claims_nothing(
-    ses: Ses, tmp_path: Path, arguments: tuple[str, ...], told: str
+    ses: Ses, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert told in ses("place", "--among", tmp_path, *arguments, code=2)
+    assert message in ses("place", "--among", tmp_path, *arguments, code=2)
     assert ses.claims() == []
 
 
 def test_a_read_only_mount_is_left_out(ses: Ses, disks: Disks) -> None:
-    one, other = disks(16, 16)
-    subprocess.run(["mount", "-o", "remount,ro", one], check=True)
-    seen = ses.json("place", "--among", one, other)
+    disk, other = disks(16, 16)
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    seen = ses.json("place", "--among", disk, other)
     assert seen["directory"] == str(other)
-    assert {"directory": str(one), "reason": "it is mounted read-only"} in seen["why"]
+    assert {"directory": str(disk), "reason": "it is mounted read-only"} in seen["why"]
 
 
 def test_where_the_decision_core_is_missing_it_is_told_what_to_install(ses: Ses, tmp_path: Path) -> None:
@@ -139,15 +141,15 @@ def test_a_made_directory_is_fresh_and_the_callers_alone(ses: Ses, tmp_path: Pat
         for _ in range(3)
     ]
     assert len(set(made)) == 3
-    assert all(one.parent == tmp_path and one.name.startswith("run-") for one in made)
-    assert {stat.S_IMODE(one.lstat().st_mode) for one in made} == {0o700}
+    assert all(path.parent == tmp_path and path.name.startswith("run-") for path in made)
+    assert {stat.S_IMODE(path.lstat().st_mode) for path in made} == {0o700}
 
 
 def test_a_name_that_is_there_is_not_used_whatever_it_leads_to(ses: Ses, disks: Disks) -> None:
-    one, other = disks(16, 16)
-    (one / "run").symlink_to(other)
-    assert ses("place", "--among", one, other, "--mkdir", "run") == f"{other}/run\n"
-    assert "File exists" in ses("place", "--among", one, other, "--mkdir", "run", code=1)
+    disk, other = disks(16, 16)
+    (disk / "run").symlink_to(other)
+    assert ses("place", "--among", disk, other, "--mkdir", "run") == f"{other}/run\n"
+    assert "File exists" in ses("place", "--among", disk, other, "--mkdir", "run", code=1)
     assert len(ses.claims()) == 1
 
 

@@ -101,9 +101,9 @@ def test_creators_of_one_name_at_once_make_one_file(plain: list[Path], mode: str
         for turn in range(8):
             won = list(threads.map(lambda files, name=f"f{turn}": create(files, name), creators))
             assert won.count(True) == (1 if mode == "x" else len(creators))
-    found = below(*plain)
-    assert sorted(found) == [f"f{turn}" for turn in range(8)]
-    for name, paths in found.items():
+    made = below(*plain)
+    assert sorted(made) == [f"f{turn}" for turn in range(8)]
+    for name, paths in made.items():
         assert len(paths) == 1, name
         assert not paths[0].stat().st_mode & stat.S_ISVTX
         assert paths[0].read_text() == "x"
@@ -307,16 +307,16 @@ def outcome(files: Any, call: str, arguments: tuple[str, ...], text: str) -> obj
 def test_a_set_does_what_one_directory_does(disks: Disks, tmp_path: Path, seed: int) -> None:
     (tmp_path / "one").mkdir()
     among = disks(16, 16, 16)
-    files, one = ses.api.file_set(among), Plain(tmp_path / "one")
+    files, directory = ses.api.file_set(among), Plain(tmp_path / "one")
     succeeded = 0
     for number, (call, arguments) in enumerate(steps(seed)):
-        expected = outcome(one, call, arguments, f"{number}")
+        expected = outcome(directory, call, arguments, f"{number}")
         assert outcome(files, call, arguments, f"{number}") == expected, (number, call, arguments)
         succeeded += not isinstance(expected, type)
     assert succeeded > 50
     whole = below(*among)
     assert {name: path.read_text() for name, (path,) in whole.items()} == {
-        name: path.read_text() for name, (path,) in below(one.base).items()
+        name: path.read_text() for name, (path,) in below(directory.base).items()
     }
     bases = {path.parents[len(Path(name).parts) - 1] for name, (path,) in whole.items()}
     assert len(bases) > 1 or len(whole) < 3

@@ -60,7 +60,7 @@ def written(jobs: list[tuple[Path, int]]) -> int:
 
 def run(chance: Random, disks: list[Path], ledger: Path) -> tuple[int, int, int]:
     """Draw a fill state and jobs; return how many jobs, and how many failed: placed, and by weights."""
-    among, placed = [str(one) for one in disks], []
+    among, placed = [str(disk) for disk in disks], []
     with ExitStack() as state:
         for disk in disks:
             state.enter_context(taken(disk, int(chance.random() * free(disk))))

@@ -83,16 +83,16 @@ class Storm:
 
     def place(self) -> None:
         machine = self.chance.choice(self.machines)
-        process, one = machine.job(), secrets.token_hex(8)
+        process, place_id = machine.job(), secrets.token_hex(8)
         body = {
-            "place_id": one,
+            "place_id": place_id,
             "subject": {"user": "root", "node": machine.name},
             "storage_system": "scratch",
             "expected_bytes": 1000,
             "process": process,
         }
         wait_until(lambda: self._post(body), "a place is given", every=0.2)
-        machine.jobs[one] = process["pid"]
+        machine.jobs[place_id] = process["pid"]
 
     def _post(self, body: dict[str, object]) -> bool:
         try:

@@ -77,22 +77,22 @@ def test_no_claim_that_lives_is_lost_and_none_lives_on(
             while len(running) > 40 or chance.random() < 0.3:
                 if not running:
                     break
-                one = running.pop(chance.choice(list(running)))
-                one.kill()
-                one.wait()
+                finished = running.pop(chance.choice(list(running)))
+                finished.kill()
+                finished.wait()
         for caller in callers:
             claimed |= caller.end(kill=False)
         assert killed > jobs // 30
         assert len(claimed) > jobs // 4
-        living = {one.pid: one.id for one in placing.claims_on((), ledger)}
+        living = {claim.pid: claim.id for claim in placing.claims_on((), ledger)}
         assert living.keys() <= running.keys(), "none lives on"
         promised = {job: claim for job, claim in claimed.items() if job in running}
         assert promised
         assert promised.items() <= living.items(), "none that lives is lost"
     finally:
-        for one in running.values():
-            one.kill()
-            one.wait()
+        for process in running.values():
+            process.kill()
+            process.wait()
     assert placing.claims_on((), ledger) == []
     with closing(sqlite3.connect(ledger)) as whole:
         assert whole.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

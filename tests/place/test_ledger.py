@@ -191,7 +191,7 @@ def test_a_user_without_any_rights_is_served(everybodys: Path, asking: Callable[
 
     def call() -> list[str]:
         placed = placing.place(asking(among, mkdir="run-XXXX"), everybodys / "own" / "ledger")
-        return [placed.directory, *(one.reason for one in placed.why if one.reason)]
+        return [placed.directory, *(row.reason for row in placed.why if row.reason)]
 
     directory, reason = as_user(NOBODY, [], call)
     assert directory.startswith(f"{everybodys}/own/run-")

@@ -16,14 +16,14 @@ def test_mounts_of_nfs_are_chosen_by_what_they_give_and_a_server_that_is_away_co
     with Interrupts() as interrupts:
         said = user_mode.run([str(PROGRAM)], {}, interrupts, 240, memory=1)
     disk, far, farther = said["among"]
-    assert {one["directory"] for one in said["first"]} == {disk, far, farther}
-    seen = {one["directory"]: one for one in said["learned"]["why"]}
+    assert {row["directory"] for row in said["first"]} == {disk, far, farther}
+    seen = {row["directory"]: row for row in said["learned"]["why"]}
     for name, gives in zip(said["among"], GIVES, strict=True):
         assert seen[name]["reason"] is None
         assert seen[name]["free"] > 5e9
         assert seen[name]["moved"] is not None
         assert gives / 3 < seen[name]["rate"] < gives * 3, "an emulated, busy machine: no more than the order"
-    left = {one["directory"]: one["reason"] for one in said["without"]["why"]}
+    left = {row["directory"]: row["reason"] for row in said["without"]["why"]}
     assert left == {disk: None, far: f"it did not answer within {PATIENCE:g} s", farther: None}
     assert said["without"]["directory"] in (disk, farther)
     assert said["without"]["seconds"] < 10 * PATIENCE

@@ -71,18 +71,18 @@ def test_the_agent_follows_the_process_and_reports_what_was_written(site: Site) 
     assert process.stdin
     given = json.loads(site.ses("place", "--on", "scratch", "--need", "write>=1MB/s", "--size", "1GB",
                                 "--for", f"pid:{process.pid}", "--mkdir", "run-XXXX", "--json"))  # fmt: skip
-    one = given["place_id"]
+    place_id = given["place_id"]
     assert (given["renewed_by"], given["pid"], given["subject"]["node"]) == ("node", process.pid, NODE)
-    wait_until(lambda: site.places()[one]["followed"])
+    wait_until(lambda: site.places()[place_id]["followed"])
     process.stdin.write(f"{given['directory']}\n".encode())
     process.stdin.close()
-    wait_until(lambda: (site.places()[one]["written_bytes"] or 0) >= 30_000_000)
+    wait_until(lambda: (site.places()[place_id]["written_bytes"] or 0) >= 30_000_000)
     kill(process)
-    wait_until(lambda: one not in site.places())
-    received = site.get(f"/v1/files/{one}")
+    wait_until(lambda: place_id not in site.places())
+    received = site.get(f"/v1/files/{place_id}")
     assert received["end_reason"] == "exited"
     assert received["bytes_written"] >= 30_000_000
-    wait_until(lambda: site.get(f"/v1/files/{one}")["kinds"], "it is judged")
+    wait_until(lambda: site.get(f"/v1/files/{place_id}")["kinds"], "it is judged")
     assert "received" in site.ses("explain", given["directory"])
     history = site.get("/v1/sizes")["sizes"]
     assert "(place)" in [size["pattern"] for size in history]
@@ -115,16 +115,16 @@ def test_a_deep_tree_is_added_up_with_few_descriptors(site: Site) -> None:
 def test_a_place_lasts_through_the_restart_of_service_and_agent(site: Site) -> None:
     process = sleeping()
     given = json.loads(site.ses("place", "--on", "scratch", "--for", f"pid:{process.pid}", "--json"))
-    one = given["place_id"]
+    place_id = given["place_id"]
     kill(site.service)
     assert site.agent
     kill(site.agent)
     site.begin_service()
-    assert one in site.places()
+    assert place_id in site.places()
     site.begin_agent()
-    wait_until(lambda: site.places()[one]["followed"])
+    wait_until(lambda: site.places()[place_id]["followed"])
     kill(process)
-    wait_until(lambda: one not in site.places())
+    wait_until(lambda: place_id not in site.places())
 
 
 def test_a_job_of_slurm_ends_its_place(site: Site) -> None:
@@ -151,7 +151,7 @@ def test_the_next_part_of_a_place_goes_to_another_file_system(site: Site) -> Non
     (second,) = (place for place in site.places().values() if place["directory"] == str(directory))
     assert second["element"] != first["element"]
     kept = ("streams", "claimed_bytes", "pid")
-    assert [second[one] for one in kept] == [first[one] for one in kept] == [2, 2e9, process.pid]
+    assert [second[name] for name in kept] == [first[name] for name in kept] == [2, 2e9, process.pid]
     whole = site.get(f"/v1/places/{second['place_id']}")
     assert [requirement["minimum"] for requirement in whole["requirements"]] == [1]
     assert site.places("ended")[first["place_id"]]["end_reason"] == "closed"
@@ -174,12 +174,12 @@ def test_a_block_of_python_has_a_place_of_the_service(alone: Site) -> None:
     program = (
         "import os, sys, ses.api\n"
         "with ses.api.place(on='scratch', need='write>=1MB/s',"
-        " size='1MB', mkdir='r-XXXX', streams=2) as one:\n"
+        " size='1MB', mkdir='r-XXXX', streams=2) as place:\n"
         "    if not os.fork():\n"
         "        sys.exit()  # which ends nothing of its parent's\n"
         "    os.wait()\n"
-        "    open(one.directory + '/data', 'wb').write(b'x' * 100000)\n"
-        "    print(one.place_id)\n"
+        "    open(place.directory + '/data', 'wb').write(b'x' * 100000)\n"
+        "    print(place.place_id)\n"
     )
     environment = alone.environment()
     done = ran([sys.executable, "-c", program], env=environment)
@@ -222,33 +222,33 @@ def test_a_program_in_c_has_a_place_of_the_service(alone: Site, tmp_path: Path) 
     ) as run:
         assert run.stdin
         assert run.stdout
-        error, one, element, directory = (run.stdout.readline().strip() for _ in range(4))
+        error, place_id, element, directory = (run.stdout.readline().strip() for _ in range(4))
         assert error == "0"
-        given = alone.places()[one]
+        given = alone.places()[place_id]
         assert (given["element"], given["directory"]) == (element, directory)
         assert (given["pid"], given["claimed_bytes"]) == (run.pid, 3e9)
         assert Path(directory).is_dir()
         run.stdin.write("\n")
         run.stdin.flush()
         assert run.stdout.readline() == "0\n"
-    assert one not in alone.places()
-    told = ran([program, "nowhere"], env=environment)
-    assert told.stdout == "22\n"
+    assert place_id not in alone.places()
+    refused = ran([program, "nowhere"], env=environment)
+    assert refused.stdout == "22\n"
 
 
 def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) -> None:
     blocked = alone.directories[1:]
-    for one in blocked:
-        one.rename(one.with_name(f"aside-{one.name}"))
-        one.write_text("no directory")
+    for directory in blocked:
+        directory.rename(directory.with_name(f"aside-{directory.name}"))
+        directory.write_text("no directory")
     try:
         for _ in range(3):
             given = alone.ses("place", "--on", "scratch", "--for", "8h", "--mkdir", "run-XXXX")
             assert Path(given).parent == alone.directories[0]
     finally:
-        for one in blocked:
-            one.unlink()
-            one.with_name(f"aside-{one.name}").rename(one)
+        for directory in blocked:
+            directory.unlink()
+            directory.with_name(f"aside-{directory.name}").rename(directory)
 
 
 def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:

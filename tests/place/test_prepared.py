@@ -53,8 +53,8 @@ def test_claims_of_others_count_at_once_without_another_look(
 def test_its_own_claims_end_with_their_blocks(two: Two, looks: list[int]) -> None:
     places, among, ledger = two
     for _ in range(4):
-        with places.place(size="20MiB") as one, places.place(size="20MiB") as other:
-            assert {one.directory, other.directory} == set(among)
+        with places.place(size="20MiB") as first, places.place(size="20MiB") as second:
+            assert {first.directory, second.directory} == set(among)
             assert len(placing.claims_on((), ledger)) == 2
     assert placing.claims_on((), ledger) == []
 
@@ -95,7 +95,7 @@ def test_both_processes_go_on_after_a_fork(two: Two, looks: list[int]) -> None:
             finally:
                 os._exit(code)
         assert os.waitpid(pid, 0)[1] == 0
-        assert [one.id for one in placing.claims_on((), ledger)] == [mine.claim.id]
+        assert [claim.id for claim in placing.claims_on((), ledger)] == [mine.claim.id]
 
 
 @pytest.mark.parametrize("prepared", [True, False])
@@ -108,7 +108,7 @@ def test_a_child_that_leaves_the_block_it_was_forked_in_ends_nothing(two: Two, p
             if not pid:
                 sys.exit()
             assert os.waitpid(pid, 0)[1] == 0
-            assert [one.id for one in placing.claims_on((), ledger)] == [mine.claim.id]
+            assert [claim.id for claim in placing.claims_on((), ledger)] == [mine.claim.id]
     finally:
         if os.getpid() != parent:
             os._exit(0)

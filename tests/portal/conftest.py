@@ -110,7 +110,7 @@ def received(record: PlacementRecord, verdict: str = "missed", **changes: object
         "kind": "current-write-rate", "unit": "MB/s", "required": 50.0, "predicted": 60.0, "achieved": 20.0,
         "at_least": 20.0, "verdict": verdict, "why": "",
     }  # fmt: skip
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "placement_id": record.placement_id, "state": record.state, "user": record.user,
         "application": record.application, "vo": record.subject.vo, "job": None, "node": "n1",
         "element": record.element, "path": record.path, "opened_at": record.opened_at,
@@ -119,7 +119,7 @@ def received(record: PlacementRecord, verdict: str = "missed", **changes: object
         "kinds": [kind], "doubts": [], "samples": [[0, 0, 0], [4, 1.2e8, 0], [10, 2e8, 0]],
         "load": [[0, 0.5, 1], [10, 1.0, 9]],
     }  # fmt: skip
-    return Received.of({**told, **changes})
+    return Received.of({**fields, **changes})
 
 
 @pytest.fixture
@@ -237,9 +237,9 @@ def signed_in(app: Flask) -> Callable[..., Visitor]:
     """Give a visitor who is signed in under a name."""
 
     def enter(name: str, password: str | None = None) -> Visitor:
-        one = Visitor(app.test_client())
-        assert one.sign_in(name, password).status_code == 303
-        return one
+        person = Visitor(app.test_client())
+        assert person.sign_in(name, password).status_code == 303
+        return person
 
     return enter
 

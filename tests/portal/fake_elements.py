@@ -77,8 +77,8 @@ class ElementsInMemory:
         self._called()
         systems = {place.storage_system: place for place in self.places}
         return tuple(
-            StorageSystem(name=name, backend=one.backend, mount_point=one.mount_point)
-            for name, one in systems.items()
+            StorageSystem(name=name, backend=place.backend, mount_point=place.mount_point)
+            for name, place in systems.items()
         )
 
     def element_history(self, element: str, seconds: int, points: int) -> History:
@@ -141,10 +141,10 @@ class ElementsInMemory:
         return self._answer(element, [("qsm:target", place.target, "")], f"remove element {element}", how)
 
     def _place(self, element: str) -> Element:
-        found = next((place for place in self.places if place.id == element), None)
-        if found is None:
+        place = next((place for place in self.places if place.id == element), None)
+        if place is None:
             raise NotFoundError(f"There is no element {element}.")
-        return found
+        return place
 
     def _alter(self, element: str, said: dict[str, Any], reason: str, how: dict[str, Any]) -> dict[str, Any]:
         place = self._place(element)

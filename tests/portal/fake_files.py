@@ -32,20 +32,20 @@ class FilesInMemory:
 
     def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
         self._called()
-        found = self._find(wanted)
+        matches = self._find(wanted)
         if after and not (after.isascii() and after.isdecimal() and len(after) < 10):
             raise RefusedError("That is no place in the list of files.", 422)
         start = int(after or 0)
         end = start + limit
-        return FilePage(files=tuple(found[start:end]), next=str(end) if len(found) > end else None)
+        return FilePage(files=tuple(matches[start:end]), next=str(end) if len(matches) > end else None)
 
     def report(self, wanted: Mapping[str, object]) -> Report:
         self._called()
-        ended = [one for one in self._find(wanted) if one.ended_at is not None]
-        causes = {one.cause: 0 for one in ended if one.cause}
-        for one in ended:
-            if one.cause:
-                causes[one.cause] += 1
+        ended = [file for file in self._find(wanted) if file.ended_at is not None]
+        causes = {file.cause: 0 for file in ended if file.cause}
+        for file in ended:
+            if file.cause:
+                causes[file.cause] += 1
         jobs, applications, elements = (_sums(ended, name) for name in ("job", "application", "element"))
         return Report(
             complete=True,
@@ -53,21 +53,21 @@ class FilesInMemory:
             elements=elements,
             applications=applications,
             jobs=jobs,
-            causes=[Cause(cause=one, files=two) for one, two in tuple(causes.items())],
+            causes=[Cause(cause=cause, files=number) for cause, number in tuple(causes.items())],
         )
 
     def _find(self, wanted: Mapping[str, Any]) -> list[File]:
         asked = [(name, value) for name in _EXACT if (value := wanted.get(name)) is not None]
         since, until = wanted.get("since") or 0.0, wanted.get("until") or 1e12
         those = [
-            one
-            for one in map(self._row, self.records)
-            if one.path is not None
-            and all(getattr(one, name) == value for name, value in asked)
-            and (wanted.get("path") or "") in one.path
-            and (one.ended_at is None or since <= one.ended_at < until)
+            file
+            for file in map(self._row, self.records)
+            if file.path is not None
+            and all(getattr(file, name) == value for name, value in asked)
+            and (wanted.get("path") or "") in file.path
+            and (file.ended_at is None or since <= file.ended_at < until)
         ]
-        return sorted(those, key=lambda one: -(one.ended_at or 1e12))
+        return sorted(those, key=lambda file: -(file.ended_at or 1e12))
 
     def _row(self, record: PlacementRecord) -> File:
         job = self.jobs.get(record.placement_id)
@@ -93,7 +93,7 @@ class FilesInMemory:
 def _sums(files: list[File], by: str) -> tuple[Sum, ...]:
     names = sorted({getattr(file, by) or "" for file in files})
     sums = [_sum(name, [file for file in files if (getattr(file, by) or "") == name]) for name in names]
-    return tuple(sorted(sums, key=lambda one: (-one.shortfall * one.files, one.name)))
+    return tuple(sorted(sums, key=lambda total: (-total.shortfall * total.files, total.name)))
 
 
 def _sum(name: str, files: list[File]) -> Sum:

@@ -16,16 +16,18 @@ from ses_client.messages.elements import Element, Inventory, KnowledgeBaseSource
 from ses_client.messages.quotas import Quota, QuotaPage, QuotaSource
 
 BY: dict[str, Callable[[Element], str]] = {
-    "tier": lambda one: one.tier or "", "server": lambda one: one.server, "pool": lambda one: one.pool or "",
-}  # fmt: skip
+    "tier": lambda element: element.tier or "",
+    "server": lambda element: element.server,
+    "pool": lambda element: element.pool or "",
+}
 SOURCES = {
     "monitor": MonitorSource(reachable=True, age_seconds=0.4),
     "knowledge_base": KnowledgeBaseSource(reachable=True, age_seconds=2.0),
 }
 MEASURES: dict[str, Callable[[Element], tuple[float | None, float | None]]] = {
-    "write": lambda one: (one.available.write_mb_s, one.nominal.write_mb_s),
-    "read": lambda one: (one.available.read_mb_s, one.nominal.read_mb_s),
-    "free": lambda one: (_gb(one.free_bytes), _gb(one.size_bytes)),
+    "write": lambda element: (element.available.write_mb_s, element.nominal.write_mb_s),
+    "read": lambda element: (element.available.read_mb_s, element.nominal.read_mb_s),
+    "free": lambda element: (_gb(element.free_bytes), _gb(element.size_bytes)),
 }
 
 
@@ -43,8 +45,8 @@ class GroupsInMemory:
     ) -> Inventory:
         self._called()
         first = offset or 0
-        found = self._chosen(chosen or Chosen())[first : None if limit is None else first + limit]
-        return Inventory(elements=tuple(found), generated_at=self._clock(), **SOURCES)
+        elements = self._chosen(chosen or Chosen())[first : None if limit is None else first + limit]
+        return Inventory(elements=tuple(elements), generated_at=self._clock(), **SOURCES)
 
     def element_groups(
         self, chosen: Chosen, *, by: str | None, measure: str, offset: int = 0, limit: int = 400
@@ -52,7 +54,7 @@ class GroupsInMemory:
         self._called()
         elements = self._chosen(chosen)
         choices = {
-            name: len({(one.storage_system, value(one)) for one in elements})
+            name: len({(element.storage_system, value(element)) for element in elements})
             for name, value in BY.items()
             if any(map(value, elements))
         }
@@ -62,7 +64,9 @@ class GroupsInMemory:
             by = max(fitting, key=fitting.__getitem__, default=least)
         groups = _groups(elements, by, measure) if by else []
         soon = sorted(
-            (one.full_in_days, one.id) for one in elements if one.full_in_days and one.full_in_days <= 30
+            (element.full_in_days, element.id)
+            for element in elements
+            if element.full_in_days and element.full_in_days <= 30
         )
         return ElementGroups(
             systems=tuple(sorted({place.storage_system for place in self.places})),
@@ -82,23 +86,25 @@ class GroupsInMemory:
         by: dict[str, list[Element]] = {}
         for place in self.places:
             by.setdefault(place.observation.target if place.observation else "", []).append(place)
-        found = [_exporter(name, members) for name, members in sorted(by.items())]
-        return Exporters(exporters=tuple(found[:limit]), total=len(found) + self.exporters_more, **SOURCES)
+        exporters = [_exporter(name, members) for name, members in sorted(by.items())]
+        return Exporters(
+            exporters=tuple(exporters[:limit]), total=len(exporters) + self.exporters_more, **SOURCES
+        )
 
     def quotas(self, **wanted: Any) -> QuotaPage:
         """It knows no groups of a VO."""
         self._called()
         within = wanted.get("full_within_days")
         rows = [
-            one
-            for one in self.quota_list
-            if wanted.get("user") in (None, one.name)
-            and wanted.get("system") in (None, one.system)
-            and (within is None or (one.full_in_days is not None and one.full_in_days <= within))
+            quota
+            for quota in self.quota_list
+            if wanted.get("user") in (None, quota.name)
+            and wanted.get("system") in (None, quota.system)
+            and (within is None or (quota.full_in_days is not None and quota.full_in_days <= within))
         ]
         first = wanted.get("offset", 0)
         errors = dict(self.quota_troubles)
-        names = sorted({one.system for one in self.quota_list} | errors.keys())
+        names = sorted({quota.system for quota in self.quota_list} | errors.keys())
         sources = [QuotaSource(system=name, error=errors.get(name, "")) for name in names]
         page = tuple(rows[first : first + wanted.get("limit", 50)])
         return QuotaPage(quotas=page, total=len(rows), sources=sources, problem="")
@@ -112,7 +118,7 @@ class GroupsInMemory:
             if system in (None, place.storage_system)
             and all(BY[name](place) == value for name, value in wanted.items())
         ]
-        return sorted(those, key=lambda one: (one.storage_system, one.id))
+        return sorted(those, key=lambda element: (element.storage_system, element.id))
 
 
 def _gb(value: float | None) -> float | None:
@@ -120,8 +126,8 @@ def _gb(value: float | None) -> float | None:
 
 
 def _groups(elements: Iterable[Element], by: str, measure: str) -> list[ElementGroup]:
-    def key(one: Element) -> tuple[str, str]:
-        return one.storage_system, BY[by](one)
+    def key(element: Element) -> tuple[str, str]:
+        return element.storage_system, BY[by](element)
 
     listed = groupby(sorted(elements, key=key), key=key)
     return [_group(system, value, list(members), measure) for (system, value), members in listed]

@@ -38,13 +38,13 @@ class HistoryInMemory:
             if subject and ":" not in subject.split("/")[0]
             else subject
         )
-        found = [
+        changes = [
             change
-            for change, state in sorted(self._all(), key=lambda one: -one[0].number)
+            for change, state in sorted(self._all(), key=lambda pair: -pair[0].number)
             if (before is None or change.number < before) and wanted in (None, state.subject)
         ]
         return ChangePage(
-            changes=tuple(found[:_PAGE]), next=found[_PAGE - 1].number if len(found) > _PAGE else None
+            changes=tuple(changes[:_PAGE]), next=changes[_PAGE - 1].number if len(changes) > _PAGE else None
         )
 
     def change(self, number: int, *, after: str = "") -> ChangeStates:
@@ -58,10 +58,10 @@ class HistoryInMemory:
         """It neither forces nor tries."""
         (state,) = self.change(number).states
         later = [
-            change.number for change, one in self._all() if one.subject == state.subject
+            change.number for change, other in self._all() if other.subject == state.subject
             and change.number > number
         ]  # fmt: skip
-        current = next(one for key, one in self._sets.items() if subject_of_set(*key) == state.subject)
+        current = next(stated for key, stated in self._sets.items() if subject_of_set(*key) == state.subject)
         left = state.set_after or StatedSet(level=current.level, name=current.name)
         if (current.requirements, current.profile) != (left.requirements, left.profile):
             raise ConflictError(f"{state.subject} was changed again after change {number} by {later}.", 409)

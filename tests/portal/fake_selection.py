@@ -88,7 +88,7 @@ class InMemorySelectionService(
         self.words = Vocabulary(kinds=KINDS, workloads=WORKLOADS)
         self.down: str | None = None
         self.acted_for: list[str] = []
-        self.told: list[dict[str, str]] = []
+        self.sent_accounts: list[dict[str, str]] = []
         self.suggested: tuple[Suggested, ...] = ()
         self._clock = clock
         self._sets: dict[tuple[str, str], RequirementSet] = {}
@@ -108,14 +108,14 @@ class InMemorySelectionService(
         vo = self.home_vo.get(user or "")
         return RequirementSets(
             sets=tuple(
-                found
-                for _key, found in sorted(self._sets.items())
-                if (found.requirements or found.profile)
+                stated
+                for _key, stated in sorted(self._sets.items())
+                if (stated.requirements or stated.profile)
                 and (
-                    (found.level == "user" and found.name == user)
-                    or (found.level == "application" and found.name.startswith(f"{user}:"))
-                    or (found.level == "vo" and found.name == vo)
-                    or found.level == "site"
+                    (stated.level == "user" and stated.name == user)
+                    or (stated.level == "application" and stated.name.startswith(f"{user}:"))
+                    or (stated.level == "vo" and stated.name == vo)
+                    or stated.level == "site"
                 )
             )
         )
@@ -173,16 +173,21 @@ class InMemorySelectionService(
             stated = sets.get((level, name)) if name else None
             if stated is None:
                 continue
-            by_profile = [(one, stated.profile) for one in self.words.required_by(stated.profile)]
-            for one, profile in [*((requirement, None) for requirement in stated.requirements), *by_profile]:
-                resolved = _resolved(one, level=level, level_name=stated.name, profile=profile)
-                if not applies(one, self._clock()):
-                    later = phase(one, self._clock()) == "future"
+            by_profile = [
+                (requirement, stated.profile) for requirement in self.words.required_by(stated.profile)
+            ]
+            for wanted, profile in [
+                *((requirement, None) for requirement in stated.requirements),
+                *by_profile,
+            ]:
+                resolved = _resolved(wanted, level=level, level_name=stated.name, profile=profile)
+                if not applies(wanted, self._clock()):
+                    later = phase(wanted, self._clock()) == "future"
                     passed.append(
                         PassedOver(**resolved, reason="not valid yet" if later else "not valid any more")
                     )
-                elif requirements.setdefault(one.kind, resolved) is not resolved:
-                    by = requirements[one.kind]
+                elif requirements.setdefault(wanted.kind, resolved) is not resolved:
+                    by = requirements[wanted.kind]
                     passed.append(
                         PassedOver(
                             **resolved, reason=f"hidden by the requirement of {by.level} {by.level_name}"
@@ -198,13 +203,13 @@ class InMemorySelectionService(
         self._called()
         sets, draft = self._sets, more.get("draft")
         if draft:
-            stated = tuple(self._canonical(Requirement.of(one)) for one in draft["requirements"])
+            stated = tuple(self._canonical(Requirement.of(drafted)) for drafted in draft["requirements"])
             key = (draft["level"], draft["name"])
             sets = {
                 **sets,
                 key: RequirementSet(level=key[0], name=key[1], requirements=stated, profile=draft["profile"]),
             }
-        resolved = {one.kind: one for one in self._effective(subject, sets).requirements}
+        resolved = {applied.kind: applied for applied in self._effective(subject, sets).requirements}
         for requirement in requirements:
             resolved[requirement.kind] = _resolved(
                 self._canonical(requirement), level="explicit", level_name=""
@@ -236,9 +241,15 @@ class InMemorySelectionService(
             else:
                 candidates.append(_candidate(element, predicted, wanted))
         candidates.sort(
-            key=lambda one: (round(one.distance / 0.02), -(one.available.write_mb_s or 0.0), one.element)
+            key=lambda candidate: (
+                round(candidate.distance / 0.02),
+                -(candidate.available.write_mb_s or 0.0),
+                candidate.element,
+            )
         )
-        ranked = tuple(one.but(rank=rank) for one, rank in zip(candidates, itertools.count(1), strict=False))
+        ranked = tuple(
+            candidate.but(rank=rank) for candidate, rank in zip(candidates, itertools.count(1), strict=False)
+        )
         return Selection(
             decided_at=self._clock(),
             requirements=wanted,
@@ -249,13 +260,13 @@ class InMemorySelectionService(
 
     def placements(self, **wanted: str | int | None) -> tuple[PlacementRecord, ...]:
         self._called()
-        found = [
+        records = [
             record.but(candidates=(), refused=())
             for record in self.records
             if wanted.get("user") in (None, record.user) and wanted.get("element") in (None, record.element)
         ]
-        found.sort(key=lambda record: -(record.placed_at or 0.0))
-        return tuple(found[: wanted.get("limit")])
+        records.sort(key=lambda record: -(record.placed_at or 0.0))
+        return tuple(records[: wanted.get("limit")])
 
     def placement(self, placement_id: str) -> PlacementRecord:
         self._called()
@@ -270,7 +281,7 @@ class InMemorySelectionService(
 
     def send_accounts(self, homes: Mapping[str, str]) -> None:
         self.check()
-        self.told.append(dict(homes))
+        self.sent_accounts.append(dict(homes))
 
     def check(self) -> None:
         if self.down is not None:
@@ -285,8 +296,8 @@ class InMemorySelectionService(
         return requirement.bounded(bound).but(unit=kind.unit, **({"stated_unit": stated} if stated else {}))
 
 
-def _resolved(one: Requirement, *, profile: str | None = None, **where: str) -> ResolvedRequirement:
-    return ResolvedRequirement(**one, **where, **({"profile": profile} if profile else {}))
+def _resolved(requirement: Requirement, *, profile: str | None = None, **where: str) -> ResolvedRequirement:
+    return ResolvedRequirement(**requirement, **where, **({"profile": profile} if profile else {}))
 
 
 def _prediction(element: Element, requirement: Requirement) -> Prediction:
@@ -310,7 +321,9 @@ def _candidate(
     element: Element, predicted: tuple[Prediction, ...], wanted: tuple[Requirement, ...]
 ) -> Candidate:
     weights = [item.weight or 1.0 for item in wanted]
-    squares = [weight * one.shortfall**2 for weight, one in zip(weights, predicted, strict=True)]
+    squares = [
+        weight * prediction.shortfall**2 for weight, prediction in zip(weights, predicted, strict=True)
+    ]
     return Candidate(
         rank=0,
         element=element.id,

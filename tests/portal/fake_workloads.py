@@ -10,7 +10,7 @@ from ses_service.knowledge.workloads import WorkloadError, expand
 
 WORKLOADS = tuple(
     Workload(workload=workload.name, definition=workload.definition, example=workload.example)
-    for workload in sorted(vocabulary().workloads.values(), key=lambda one: one.name)
+    for workload in sorted(vocabulary().workloads.values(), key=lambda workload: workload.name)
 )
 
 
@@ -36,9 +36,11 @@ class WorkloadsInMemory:
             ),
             derived=tuple(
                 Derived(
-                    requirement=required(one.kind.value, one.bound / one.kind.size, one.kind.unit),
-                    arithmetic=one.arithmetic,
+                    requirement=required(
+                        derived.kind.value, derived.bound / derived.kind.size, derived.kind.unit
+                    ),
+                    arithmetic=derived.arithmetic,
                 )
-                for one in meant.derived
+                for derived in meant.derived
             ),
         )

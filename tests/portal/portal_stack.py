@@ -123,8 +123,8 @@ class Stack:
         """
         subject = {"user": user, "application": application, "node": "n1"}
         chosen = _call(f"{self.service}/v1/selections", self.node_token, {"subject": subject})
-        told = self._announce({"users": [user]})["needs"]
-        needs = {one["application"]: one["requirements"] for one in told}
+        listed = self._announce({"users": [user]})["needs"]
+        needs = {row["application"]: row["requirements"] for row in listed}
         made = {"placement_id": secrets.token_hex(8), "element": chosen["candidates"][0]["element"]}
         decision = {
             "id": 0,
@@ -136,8 +136,8 @@ class Stack:
                 for candidate in chosen["candidates"]
             ],
             "refused": [
-                {"element": one["element"], "reason": one["reason"], "requirement": 0}
-                for one in chosen["refused"]
+                {"element": refusal["element"], "reason": refusal["reason"], "requirement": 0}
+                for refusal in chosen["refused"]
             ],
             "refused_total": len(chosen["refused"]),
         }

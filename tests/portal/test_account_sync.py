@@ -33,9 +33,9 @@ class Ticks:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
-    found = Database(f"sqlite:///{tmp_path / 'portal.db'}")
-    found.upgrade()
-    return found
+    opened = Database(f"sqlite:///{tmp_path / 'portal.db'}")
+    opened.upgrade()
+    return opened
 
 
 @pytest.fixture
@@ -58,16 +58,16 @@ def test_what_changed_is_reported_at_once_and_all_again_after_a_while(
     sync = AccountSync(accounts, site, revocations, ticks)
     sync.step()
     sync.step()
-    assert site.told == [{"alice": "materials"}]
+    assert site.sent_accounts == [{"alice": "materials"}]
     accounts.add("carol", PASSWORD, vo="physics")
     sync.step()
-    assert site.told[1:] == [{"alice": "materials", "carol": "physics"}]
+    assert site.sent_accounts[1:] == [{"alice": "materials", "carol": "physics"}]
     accounts.remove("alice")
     sync.step()
-    assert site.told[2:] == [{"carol": "physics"}]
+    assert site.sent_accounts[2:] == [{"carol": "physics"}]
     ticks.now = 300.0
     sync.step()
-    assert site.told[3:] == [{"carol": "physics"}]
+    assert site.sent_accounts[3:] == [{"carol": "physics"}]
 
 
 def test_a_service_that_was_away_hears_it_later(
@@ -76,10 +76,10 @@ def test_a_service_that_was_away_hears_it_later(
     sync = AccountSync(accounts, site, revocations)
     site.down = "away"
     sync.step()
-    assert site.told == []
+    assert site.sent_accounts == []
     site.down = None
     sync.step()
-    assert site.told == [{"alice": "materials"}]
+    assert site.sent_accounts == [{"alice": "materials"}]
 
 
 def test_tokens_the_service_cannot_end_keep_no_account_from_it(
@@ -96,7 +96,7 @@ def test_tokens_the_service_cannot_end_keep_no_account_from_it(
     monkeypatch.setattr(InMemorySelectionService, "revoke_tokens", refuse)
     revocations.request("bob")
     AccountSync(accounts, site, revocations).step()
-    assert site.told == [{"alice": "materials"}]
+    assert site.sent_accounts == [{"alice": "materials"}]
     monkeypatch.undo()
     revocations.settle()
     assert revocations.try_to_settle("bob") == "The tokens of bob are revoked."
@@ -107,7 +107,7 @@ def test_one_odd_name_does_not_hide_the_others(
 ) -> None:
     accounts.add("dave", PASSWORD, vo="no such/organisation")
     AccountSync(accounts, site, revocations).step()
-    assert site.told == [{"alice": "materials"}]
+    assert site.sent_accounts == [{"alice": "materials"}]
 
 
 class Heard:
@@ -117,7 +117,7 @@ class Heard:
         self.client = create_service(ServiceConfig(trust_loopback=True)).test_client()
         self.statuses: list[int] = []
         self.bodies: list[Any] = []
-        self.told = threading.Event()
+        self.reported = threading.Event()
         self.server = HttpServer(self._hear)
         self.url = self.server.url
 
@@ -126,14 +126,14 @@ class Heard:
         self.statuses.append(answer.status_code)
         self.bodies.append(json.loads(asked.sent))
         asked.say(answer.status_code, answer.data, Content_Type="application/json")
-        self.told.set()
+        self.reported.set()
 
 
 @pytest.fixture
 def heard() -> Iterator[Heard]:
-    found = Heard()
-    yield found
-    found.server.close()
+    door = Heard()
+    yield door
+    door.server.close()
 
 
 def test_the_service_takes_what_is_reported(
@@ -155,7 +155,7 @@ def test_a_portal_that_serves_tells_it(tmp_path: Path, heard: Heard) -> None:
     command = [*portal, "serve", state, "--listen=127.0.0.1:0", f"--service-url={heard.url}"]
     with Popen(command, stdout=PIPE, stderr=PIPE) as process:
         try:
-            assert heard.told.wait(60), "nothing was told"
+            assert heard.reported.wait(60), "nothing was told"
         finally:
             process.terminate()
             process.communicate(timeout=60)

@@ -144,4 +144,4 @@ def test_passwords_are_kept_as_argon2(app) -> None:
     with _flask(app).database.session() as session:
         hashes = list(session.scalars(select(Account.password_hash)))
     assert len(hashes) == 3
-    assert all(one.startswith("$argon2id$") for one in hashes)
+    assert all(password_hash.startswith("$argon2id$") for password_hash in hashes)

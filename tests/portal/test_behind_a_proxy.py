@@ -67,7 +67,7 @@ def test_every_address_of_every_page_lies_below_the_prefix(behind: Any) -> None:
                 seen.add(kind)
                 ahead.append(address.partition("#")[0].replace("&amp;", "&"))
     assert f"{PREFIX}/files" in seen, seen
-    assert any(one.endswith(".css") for one in seen), seen
+    assert any(kind.endswith(".css") for kind in seen), seen
 
 
 def test_cookies_and_ways_back_lie_below_the_prefix(behind: Any) -> None:

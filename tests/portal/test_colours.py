@@ -34,8 +34,8 @@ def _luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _contrast(one: str, other: str) -> float:
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+def _contrast(ink: str, ground: str) -> float:
+    lighter, darker = sorted((_luminance(ink), _luminance(ground)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 

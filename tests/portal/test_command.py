@@ -128,7 +128,7 @@ def test_sessions_are_listed_and_ended(run, tmp_path: Path) -> None:
     (alice,) = AccountService(database, time.time).everybody()
     SessionService(database, time.time).begin(alice, "192.0.2.1")
     listed = json.loads(run("session", "list", "--json")[1])
-    assert [(one["name"], one["address"]) for one in listed] == [("alice", "192.0.2.1")]
+    assert [(session["name"], session["address"]) for session in listed] == [("alice", "192.0.2.1")]
     assert "alice" in run("session", "list")[1]
     assert run("session", "end", "alice") == (0, "1 session of alice ended.\n")
     assert run("session", "list") == (0, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from postgresql_server import postgresql
+from postgresql_server import PostgresServer, postgresql
 from ses_webface.accounts import models
 from ses_webface.accounts.services import AccountService
 from ses_webface.database import Base, Database
@@ -68,6 +68,20 @@ def test_accounts_work_on_it(url: str) -> None:
     assert signed_in is not None
     assert (signed_in.name, signed_in.vo, signed_in.is_admin) == ("alice", "materials", False)
     database.close()
+
+
+def test_a_database_of_postgresql_keeps_every_name_or_is_refused(postgresql: PostgresServer) -> None:
+    """A server that was set up without a language of its machine has SQL_ASCII."""
+    database = Database(postgresql.url_of("SQL_ASCII"))
+    database.upgrade()
+    accounts = AccountService(database, lambda: 1_800_000_000.5)
+    accounts.add("jürgen", None, vo="物理")
+    assert [(account.name, account.vo) for account in accounts.everybody()] == [("jürgen", "物理")]
+    database.close()
+    refused = Database(postgresql.url_of("LATIN1"))
+    with pytest.raises(StartError, match=r"keeps text as LATIN1.* createdb .*--encoding=UTF8"):
+        refused.upgrade()
+    refused.close()
 
 
 def test_a_database_of_a_later_portal_is_left_alone(url: str) -> None:

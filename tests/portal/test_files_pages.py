@@ -19,7 +19,7 @@ def test_everybody_sees_their_own_files_only(alice, signed_in) -> None:
 
 def test_somebody_elses_placement_looks_like_none(alice, signed_in) -> None:
     ids = "0000000000000002", "00000000000000ff"
-    theirs, none = (alice.get(f"/files/{one}") for one in ids)
+    theirs, none = (alice.get(f"/files/{placement_id}") for placement_id in ids)
     assert theirs.status_code == none.status_code == 404
     assert alice.seen(theirs).replace(ids[0], ids[1]) == alice.seen(none)
     assert f"There is no file {ids[1]}." in none.text
@@ -109,14 +109,14 @@ def test_downloads_hold_all_files_of_the_filter(alice, full, monkeypatch) -> Non
     monkeypatch.setattr("ses_webface.files.downloads.MAX_AT_ONCE", 2)
     page = alice.get("/files?element=union/b1").text
     (address,) = re.findall(r'href="(/files/download.csv[^"]+)"', page)
-    told = alice.get(address)
-    assert told.mimetype == "text/csv"
-    assert "attachment" in told.headers["Content-Disposition"]
-    rows = list(csv.DictReader(io.StringIO(told.text)))
+    download = alice.get(address)
+    assert download.mimetype == "text/csv"
+    assert "attachment" in download.headers["Content-Disposition"]
+    rows = list(csv.DictReader(io.StringIO(download.text)))
     assert [row["path"] for row in rows] == ["/union/alice/5.bin", "/union/alice/1.bin"]
     assert (rows[0]["verdict"], rows[0]["achieved"], rows[1]["achieved"]) == ("missed", "20.0", "")
     everything = alice.get("/files/download.json").get_json()["files"]
-    assert [one["path"][-5] for one in everything] == list("3541")
+    assert [row["path"][-5] for row in everything] == list("3541")
     assert alice.get("/files/download.json?element=union/b7").get_json() == {"files": []}
     assert alice.get("/files/download.xml").status_code == 404
 

@@ -18,12 +18,12 @@ OF_ADMINISTRATORS = (
     "/people/alice", "/welcome/none", "/runs",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
-  .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())
-  .map(one => one.outerHTML)"""
+  .filter(control => !control.labels?.length && !control.ariaLabel && !control.textContent.trim())
+  .map(control => control.outerHTML)"""
 
 FOCUSED = """() => {
-  const one = document.activeElement;
-  return [one.id, one.textContent.trim().replace(/\\s+/g, " ")];
+  const focused = document.activeElement;
+  return [focused.id, focused.textContent.trim().replace(/\\s+/g, " ")];
 }"""
 
 
@@ -78,11 +78,11 @@ def test_every_page_is_sound_for_those_who_do_not_see_it(full_site, served, open
         assert page.locator("h1").count() == 1, path
         assert page.locator("html").get_attribute("lang") == "en"
         assert page.evaluate(UNNAMED) == [], path
-        ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map(one => one.id)")
+        ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map(named => named.id)")
         assert len(ids) == len(set(ids)), path
         described = page.evaluate(
             "() => [...document.querySelectorAll('[aria-describedby], [aria-labelledby]')].flatMap("
-            "one => [one.getAttribute('aria-describedby'), one.getAttribute('aria-labelledby')])"
+            "marked => [marked.getAttribute('aria-describedby'), marked.getAttribute('aria-labelledby')])"
         )
         wanted = {part for words in described if words for part in words.split()}
         assert wanted <= set(ids), path
@@ -297,8 +297,8 @@ def test_a_page_prints_whole_and_without_what_is_only_pressed(full_site, served,
         page.goto(served + path)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         for pressed in ("nav[aria-label=Main]", ".filters", ".toolbar", ".actions", ".pages", "form.inline"):
-            for one in page.locator(pressed).all():
-                expect(one).to_be_hidden()
+            for part in page.locator(pressed).all():
+                expect(part).to_be_hidden()
         beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
         assert beyond <= 0, path
         paper = page.evaluate("() => getComputedStyle(document.querySelector('.card')).backgroundColor")

@@ -124,8 +124,8 @@ def test_a_developer_takes_a_token_and_lines_that_run_and_asks_why(
     page.get_by_role("link", name="solver.out").click()
     expect(page.get_by_role("heading", name="How the places ranked")).to_be_visible()
     sound(page)
-    told = _ses(stack, secret, tmp_path, "explain", "/data/solver.out")
-    assert made["element"] in told
+    explained = _ses(stack, secret, tmp_path, "explain", "/data/solver.out")
+    assert made["element"] in explained
     listed = _ses(stack, secret, tmp_path, "files", "--user", "dev", "--json")
     assert "solver.out" in listed
 

@@ -122,8 +122,8 @@ class AtProvider:
 
     def enter(self, client: FlaskClient, asked: str, subject: str, name: str) -> str:
         """Go on from where a browser was sent; gives the page it sees then."""
-        told = requests.put(f"{self.issuer}/users/{subject}", json={"preferred_username": name}, timeout=60)
-        assert told.status_code == 204
+        answer = requests.put(f"{self.issuer}/users/{subject}", json={"preferred_username": name}, timeout=60)
+        assert answer.status_code == 204
         back = requests.post(asked, data={"sub": subject}, allow_redirects=False, timeout=60).headers[
             "Location"
         ]
@@ -169,7 +169,7 @@ def test_an_account_is_a_subjects_whatever_it_calls_itself_later(at_provider, si
     stranger, said = at_provider.sign_in("18", "carol")
     assert name_of(stranger) is None
     assert "an account carol here that is not yours by this sign-in" in said
-    assert [one.name for one in at_provider.parts.accounts.everybody()] == ["carol"]
+    assert [account.name for account in at_provider.parts.accounts.everybody()] == ["carol"]
 
 
 def test_a_sign_in_never_takes_over_an_account_by_its_name(at_provider, site) -> None:

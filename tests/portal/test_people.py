@@ -3,6 +3,8 @@
 import re
 
 from answers import text_of
+from ses_webface.accounts.administration import Organisation, organisations_of
+from ses_webface.accounts.people import Person
 from ses_webface.portal import Portal
 
 PASSWORD = "long enough to keep"
@@ -15,8 +17,8 @@ def link_in(answer) -> str:
 
 
 def emptied(parts: Portal) -> None:
-    for one in parts.accounts.everybody():
-        parts.accounts.remove(one.name)
+    for account in parts.accounts.everybody():
+        parts.accounts.remove(account.name)
 
 
 def test_the_first_link_makes_one_administrator(parts, visitor, clock) -> None:
@@ -60,7 +62,7 @@ def test_who_is_added_chooses_a_password_by_a_link(root, visitor, parts) -> None
     assert visitor.get("/account").status_code == 200
     assert visitor.get(path).status_code == 404
     assert parts.accounts.named("carol").has_password
-    assert {one.name for one in parts.accounts.everybody()} == {"alice", "bob", "root", "carol"}
+    assert {account.name for account in parts.accounts.everybody()} == {"alice", "bob", "root", "carol"}
 
 
 def test_a_manager_sees_the_people_of_their_vo_and_changes_nobody(root, signed_in, parts, alice) -> None:
@@ -120,3 +122,22 @@ def test_of_many_people_the_first_are_listed_and_others_are_found(root, parts, m
     for part in ("ZO", "phys"):
         assert "/people/zoe" in text_of(root.get(f"/people?part={part}"))
     assert "No account fits." in text_of(root.get("/people?part=nobody"))
+
+
+def test_organisations_are_listed_by_one_look_at_each_account() -> None:
+    """A site has tens of thousands of accounts, and may have hundreds of organisations."""
+    people = (
+        Person(number, name, vo, is_admin=False, is_manager=manages)
+        for number, (name, vo, manages) in enumerate(
+            (
+                ("ann", "physics", False),
+                ("bob", "materials", True),
+                ("cid", None, False),
+                ("dee", "physics", True),
+            )
+        )
+    )
+    assert organisations_of(people) == [
+        Organisation("materials", ("bob",), ("bob",)),
+        Organisation("physics", ("ann", "dee"), ("dee",)),
+    ]

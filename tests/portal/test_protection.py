@@ -83,13 +83,13 @@ def test_vendored_files_are_the_ones_listed() -> None:
     listed = dict(
         reversed(line.split(maxsplit=1)) for line in (vendor / "SHA256SUMS").read_text().splitlines()
     )
-    found = {
+    sums = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in vendor.iterdir()
         if path.name != "SHA256SUMS"
     }
-    assert found == listed
-    assert {name for name in found if name.endswith("LICENSE.txt")} == {
+    assert sums == listed
+    assert {name for name in sums if name.endswith("LICENSE.txt")} == {
         "htmx-LICENSE.txt",
         "pico-LICENSE.txt",
     }
@@ -147,7 +147,9 @@ def test_a_database_that_cannot_be_written_is_said_to_be_so(alice, site, monkeyp
     assert answer.status_code == 503
     assert "The portal cannot use its database" in answer.text
     assert "secret" not in answer.text
-    assert [one["detail"] for one in logged if one["event"] == "database failed"] == ["secret: disk is full"]
+    assert [line["detail"] for line in logged if line["event"] == "database failed"] == [
+        "secret: disk is full"
+    ]
 
 
 @pytest.mark.parametrize(

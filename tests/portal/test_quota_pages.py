@@ -9,12 +9,12 @@ GB = 1e9
 
 
 def quota(name: str, used: float, days: float | None, **more: object) -> Quota:
-    told = {
+    facts = {
         "system": "scratch", "kind": "user", "name": name, "vo": "",
         "used_bytes": used * GB, "limit_bytes": 100 * GB,
         "used_bytes_per_day": None if days is None else 2.5 * GB, "full_in_days": days, "sampled_at": 1.8e9,
     }  # fmt: skip
-    return Quota(**{**told, **more})  # type: ignore[arg-type]
+    return Quota(**{**facts, **more})  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -211,7 +211,7 @@ def test_requirements_of_unknown_kinds_survive_an_edit(alice, site, monkeypatch)
     )
     data = {"revision": "1", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     assert alice.post("/requirements/user/alice", data).status_code == 303
-    assert [one.kind for one in sent[0]] == ["current-write-rate", "latency"]
+    assert [requirement.kind for requirement in sent[0]] == ["current-write-rate", "latency"]
 
 
 def test_the_form_works_without_script(alice) -> None:

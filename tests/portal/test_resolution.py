@@ -23,9 +23,9 @@ def _write(rate: float, **more: str) -> Requirement:
     return required(kind="current-write-rate", bound=rate, unit="MB/s", **more)
 
 
-def _at(level: str, one: Requirement, profile: str | None = None) -> Requirement:
+def _at(level: str, requirement: Requirement, profile: str | None = None) -> Requirement:
     named = {"profile": profile} if profile else {}
-    return ResolvedRequirement(**one, level=level, level_name="x", **named)
+    return ResolvedRequirement(**requirement, level=level, level_name="x", **named)
 
 
 def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
@@ -49,7 +49,10 @@ def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
 def test_a_kind_nobody_describes_comes_last_and_keeps_its_name() -> None:
     stated = (_at("user", required("aaa", 1, "x")), _at("user", _write(1)))
     lines = explain(Effective(subject=Subject(user="alice"), requirements=stated), WORDS)
-    assert [(one.name, one.kind is None) for one in lines] == [("current-write-rate", False), ("aaa", True)]
+    assert [(line.name, line.kind is None) for line in lines] == [
+        ("current-write-rate", False),
+        ("aaa", True),
+    ]
 
 
 def test_the_page_names_every_level_and_links_those_one_may_see(alice, site) -> None:

@@ -123,9 +123,9 @@ def test_a_sentence_becomes_a_saved_requirement_in_a_browser(site, served, open_
     page.get_by_text("Other than usual values").click()
     page.get_by_label("Values the sentence does not name").fill("share = 10 %")
     page.get_by_role("button", name="Work out the numbers").click()
-    told = page.locator(".expansion")
-    expect(told).to_be_focused()
-    expect(told).to_contain_text("4 TB / 512 / (30 min * 10 %)")
+    expansion = page.locator(".expansion")
+    expect(expansion).to_be_focused()
+    expect(expansion).to_contain_text("4 TB / 512 / (30 min * 10 %)")
     expect(page.locator("#ranking")).to_contain_text("of 43.4\u00a0MB/s")
     assert Axe().run(page).violations_count == 0
     for width in (1360, 320):

@@ -62,7 +62,7 @@ UNKNOWN = Prediction(kind="current-write-rate", value=None, unit="MB/s", minimum
 def test_every_kind_that_is_missed_is_named_with_its_own_numbers(
     make_placement, predicted: tuple[Prediction, ...], short: str, sentence: str
 ) -> None:
-    distance = max((one.shortfall for one in predicted), default=0.0)
+    distance = max((prediction.shortfall for prediction in predicted), default=0.0)
     made = make_placement(8, "alice", predicted=predicted, distance=distance * 0.9)
     assert misses(made, WORDS) == short
     assert expectation("e", predicted, WORDS).replace("\u00a0", " ") == sentence

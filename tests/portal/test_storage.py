@@ -104,13 +104,13 @@ def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site
 
 
 def test_a_group_of_which_nothing_is_known_has_no_colour(site, make_element) -> None:
-    site.places = [one.but(observation=None) for one in many(make_element)]
+    site.places = [element.but(observation=None) for element in many(make_element)]
     bundle = build_map(site, Question(by="tier")).groups[0].bundles[0]
     assert (bundle.step, bundle.usable, bundle.number, bundle.share) == (0, 0, "–", None)
 
 
 def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_element) -> None:
-    site.places = [one.but(server="", tier="") for one in many(make_element)]
+    site.places = [element.but(server="", tier="") for element in many(make_element)]
     drawn = build_map(site, Question(page=3))
     assert (drawn.by, drawn.shown, drawn.pages) == ("", 1000 - 2 * MAX_TILES, 3)
     text = alice.get("/storage?page=2").text
@@ -122,7 +122,7 @@ def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_eleme
 
 
 def test_many_groups_come_in_pages(alice, site, make_element) -> None:
-    site.places = [one.but(server=f"oss{one.id}", tier="") for one in many(make_element)]
+    site.places = [element.but(server=f"oss{element.id}", tier="") for element in many(make_element)]
     text = alice.get("/storage?page=9").text
     assert "Page 3 of 3: 200 of 1\u202f000 elements" in text
     assert text.count('class="tile bundle') == 1000 - 2 * MAX_TILES

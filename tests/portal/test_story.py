@@ -134,8 +134,8 @@ def _from_a_missed_requirement_to_its_cause(page: Page, element: str) -> None:
     page.get_by_role("link", name="4711").click()
     with page.expect_download() as begun:
         page.get_by_role("link", name="JSON").click()
-    (told,) = json.loads(begun.value.path().read_text())["files"]
-    assert (told["verdict"], told["cause"], told["achieved"]) == ("missed", "client-or-network", 20.0)
+    (file,) = json.loads(begun.value.path().read_text())["files"]
+    assert (file["verdict"], file["cause"], file["achieved"]) == ("missed", "client-or-network", 20.0)
 
     page.get_by_role("link", name="dd.out").click()
     expect(page.locator("main")).to_contain_text("The element had time left")
@@ -283,7 +283,7 @@ def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_
     assert (record.application, record.subject.user, record.state) == ("sqlite3", "nobody", "open")
     assert record.candidates
     listed = node.placements(user="nobody", element=record.element)
-    assert record.placement_id in {one.placement_id for one in listed}
+    assert record.placement_id in {placement.placement_id for placement in listed}
     with pytest.raises(NotFoundError):
         node.placement("00000000000000ff")
     with pytest.raises(RefusedError) as caught:
@@ -292,7 +292,7 @@ def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_
     assert node.effective(Subject(user="nobody")).subject.vo == "materials"
     understood = node.expand("record 200 MB/s for 6 h", {"margin": "1.5"})
     assert ("current-write-rate", 300.0) in {
-        (one.requirement.kind, one.requirement.bound) for one in understood.derived
+        (derived.requirement.kind, derived.requirement.bound) for derived in understood.derived
     }
     with pytest.raises(RefusedError) as caught:
         node.expand("record 200 MB/s for 6 h", {"margin": "much"})

@@ -12,9 +12,9 @@ DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f
 HIDDEN = DIRECTIONS + "\u200b\ufeff\u2028\x1b\x7f\x85\xad"
 
 
-@pytest.mark.parametrize("one", HIDDEN)
-def test_what_cannot_be_seen_is_named(one: str) -> None:
-    assert visible(f"a{one}b") == f"a{ascii(one)[1:-1]}b"
+@pytest.mark.parametrize("character", HIDDEN)
+def test_what_cannot_be_seen_is_named(character: str) -> None:
+    assert visible(f"a{character}b") == f"a{ascii(character)[1:-1]}b"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def used(site, clock, make_placement, make_received):
             site.records.append(
                 make_placement(number, "alice", subject=Subject(user="alice", application=program, vo=None))
             )
-        record = next(one for one in site.records if one.placement_id == f"{number:016x}")
+        record = next(record for record in site.records if record.placement_id == f"{number:016x}")
         site.got[record.placement_id] = make_received(record, verdict, application=program)
     return site
 

@@ -45,18 +45,18 @@ def has_stopped(pid: int) -> bool:
 
 def by_role(union: Union) -> dict[str, list[int]]:
     """Worker, watchdog and standby; one that starts has its starter's name."""
-    found: dict[str, list[int]] = {}
+    processes: dict[str, list[int]] = {}
     for pid, role in supervisors(union).items():
-        found.setdefault(WATCHDOGS.get(role, role), []).append(pid)
-    return found
+        processes.setdefault(WATCHDOGS.get(role, role), []).append(pid)
+    return processes
 
 
 def wait_for_all(union: Union, spare: int = 0) -> dict[str, list[int]]:
     """All three roles, once there are no more processes than these and those to spare."""
 
     def all_roles() -> dict[str, list[int]]:
-        found = by_role(union)
-        return found if len(found) == 3 and sum(map(len, found.values())) <= 3 + spare else {}
+        running = by_role(union)
+        return running if len(running) == 3 and sum(map(len, running.values())) <= 3 + spare else {}
 
     return wait_until(all_roles, lambda: f"all three roles: {by_role(union)}", MAX_SECONDS, every=0.001)
 

@@ -43,7 +43,7 @@ def test_the_library_works_in_a_container(union: Union, ses_run: Path, tmp_path:
     root = empty_root(tmp_path / "root")
     seen = [union.path, *union.branches, union.socket, ses_run.parents[1]]
     apptainer(tmp_path / "apptainer", [root, *seen])
-    binds = [word for one in seen for word in ("-B", str(one))]
+    binds = [word for path in seen for word in ("-B", str(path))]
     agent = ("--env", f"SES_AGENT_SOCKET={union.socket}", "--env", "SES_SYNC_MS=20000")
     where = ("exec", FEWER, "-B", "/host:/usr:ro", *binds, *agent, "--pwd", union.path, root)
     script = "echo text > f; cat f; cp f g; grep -c NoNewPrivs..1 /proc/self/status"

@@ -111,14 +111,14 @@ def test_root_of_a_user_namespace_is_the_user(union: Union, ses_run: Path) -> No
     (union.path / "inside").chmod(0o777)
     apart = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", script)
     union.agent.choose = lambda _: 2
-    one = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    plain = subprocess.run(apart, capture_output=True, text=True, check=False, **one)  # type: ignore[call-overload]
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    plain = subprocess.run(apart, capture_output=True, text=True, check=False, **as_nobody)  # type: ignore[call-overload]
     if plain.returncode:
         pytest.skip(f"no user namespaces here: {plain.stderr}")
     (union.path / "inside/f").unlink()
     done = subprocess.run(
         [ses_run, "--supervise", *apart], env=union.environment(library=False), cwd="/",
-        capture_output=True, text=True, check=False, **one,
+        capture_output=True, text=True, check=False, **as_nobody,
     )  # type: ignore[call-overload] # fmt: skip
     wait_for_end(union)
     assert (done.stdout, done.stderr) == (plain.stdout, "")
@@ -239,7 +239,7 @@ def empty_root(root: Path) -> Path:
 def with_union(union: Union, ses_run: Path) -> list[str]:
     """What a container is started with: the programs, the union, and what the library needs."""
     seen = [union.path, *union.branches, union.socket, ses_run.parents[1]]
-    mounts = [word for one in seen for word in ("-v", f"{one}:{one}")]
+    mounts = [word for path in seen for word in ("-v", f"{path}:{path}")]
     agent = ("-e", f"SES_AGENT_SOCKET={union.socket}", "-e", "SES_SYNC_MS=20000")
     return ["-v", "/usr:/usr:ro", *mounts, *agent, "-w", str(union.path)]
 

@@ -176,8 +176,8 @@ def test_sanitized_program_runs(ses_run: Path, programs: Programs, tmp_path: Pat
 
 def test_what_asan_was_told_stays(ses_run: Path, programs: Programs, tmp_path: Path) -> None:
     program = programs.build("asan", "touch.c")
-    told = run(ses_run, program, tmp_path / "file", ASAN_OPTIONS="exitcode=9:verbosity=0")
-    assert (told.returncode, told.stderr) == (0, "")
+    done = run(ses_run, program, tmp_path / "file", ASAN_OPTIONS="exitcode=9:verbosity=0")
+    assert (done.returncode, done.stderr) == (0, "")
     insisting = run(ses_run, program, tmp_path / "file", ASAN_OPTIONS="verify_asan_link_order=1")
     assert insisting.returncode != 0
     assert "does not come first" in insisting.stderr

@@ -235,7 +235,7 @@ DIES_AT_START = """#!{python} -I
 import os, socket
 control = socket.socket(fileno=3)
 try:
-    os.close(os.open({told!r}, os.O_CREAT | os.O_EXCL))
+    os.close(os.open({dead!r}, os.O_CREAT | os.O_EXCL))
 except FileExistsError:
     os.execl({real!r}, "ses-supervisor", "start")
 if {moment!r} == "before":
@@ -257,12 +257,12 @@ def test_program_runs_although_the_supervisor_is_killed_at_its_start(
     real = ses_run.with_name("ses-supervisor")
     script = place / "ses-supervisor"
     text = DIES_AT_START.format(
-        python=sys.executable, told=str(tmp_path / "told"), moment=moment, real=str(real)
+        python=sys.executable, dead=str(tmp_path / "dead"), moment=moment, real=str(real)
     )
     script.write_text(text)
     script.chmod(0o755)
     done = supervise(place / "ses-run", union, "/bin/busybox", "touch", union.path / "file")
-    assert (tmp_path / "told").exists(), "nobody was killed"
+    assert (tmp_path / "dead").exists(), "nobody was killed"
     assert done.returncode == 0
     assert (union.path / "file").exists()
     if moment == "under":

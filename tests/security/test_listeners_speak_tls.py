@@ -178,7 +178,7 @@ def test_a_renewed_certificate_is_shown_to_connections_made_afterwards(
 ) -> None:
     shutil.copytree(parts.folder / "tls", tmp_path / "tls")
     init(tmp_path, f"{part},localhost,127.0.0.1")
-    certificate, key = ((tmp_path / "tls" / one.name) for one in (parts.certificate(part), parts.key(part)))
+    certificate, key = ((tmp_path / "tls" / path.name) for path in (parts.certificate(part), parts.key(part)))
     renewed = x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
     before = parts.serial(part)
     with parts.connect(part) as kept:
@@ -214,9 +214,9 @@ def serial_shown(followed: FollowedTls) -> int:
     heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = followed.context.wrap_bio(said, heard, server_side=True)
     asking = client.wrap_bio(heard, said, server_hostname="localhost")
-    for one in (asking, server, asking):
+    for side in (asking, server, asking):
         with contextlib.suppress(ssl.SSLWantReadError):
-            one.do_handshake()
+            side.do_handshake()
     return x509.load_der_x509_certificate(asking.getpeercert(binary_form=True) or b"").serial_number
 
 
@@ -361,7 +361,7 @@ def test_the_keys_can_be_given_to_the_user_who_serves(stranger: int, tmp_path: P
 # The monitor and its exporters
 
 
-def test_an_exporter_with_https_is_verified(tmp_path: Path) -> None:
+def test_an_exporter_with_https_is_verified_by_an_authority_that_is_followed(tmp_path: Path) -> None:
     init(tmp_path, "exporter,127.0.0.1")
     folder = tmp_path / "tls"
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
@@ -378,6 +378,17 @@ def test_an_exporter_with_https_is_verified(tmp_path: Path) -> None:
         trusting.close()
         with pytest.raises(CollectorError, match="certificate"):
             HttpSource(Target(**given)).read()
+        init(tmp_path / "other")
+        followed = tmp_path / "followed.pem"
+        shutil.copy(tmp_path / "other" / "tls" / "ca.pem", followed)
+        following = HttpSource(Target(**given, ca_file=str(followed)))
+        for half in ("", "half of a file"):
+            with pytest.raises(CollectorError, match="certificate"):
+                following.read()
+            followed.write_text(half, "utf-8")
+        shutil.copy(folder / "ca.pem", followed)
+        assert following.read().body, "an authority that was put in its place counts"
+        following.close()
     finally:
         server.shutdown()
         thread.join()

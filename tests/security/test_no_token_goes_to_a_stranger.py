@@ -110,8 +110,8 @@ def agents(tmp_path: Path) -> Iterator[Any]:
         return started[-1]
 
     yield start
-    for one in started:
-        one.end()
+    for agent in started:
+        agent.end()
 
 
 def token_file(folder: Path, token: str = SECRET) -> Path:
@@ -131,8 +131,8 @@ def ses(*arguments: str, **environment: str) -> tuple[int, str]:
 
 @pytest.fixture
 def thief(stranger: int, open_folder: Path) -> Iterator[FakeServer]:
-    with FakeServer(stranger, open_folder / "thief.log") as found:
-        yield found
+    with FakeServer(stranger, open_folder / "thief.log") as server:
+        yield server
 
 
 @pytest.fixture
@@ -140,8 +140,8 @@ def thief_at_socket(stranger: int, open_folder: Path) -> Iterator[FakeServer]:
     place = open_folder / "taken"
     place.mkdir()
     os.chown(place, stranger, stranger)
-    with FakeServer(stranger, open_folder / "thief.log", place / "door") as found:
-        yield found
+    with FakeServer(stranger, open_folder / "thief.log", place / "door") as server:
+        yield server
 
 
 def test_an_agent_tells_a_stranger_at_the_port_nothing(
@@ -175,16 +175,16 @@ def test_an_agent_speaks_to_the_user_it_is_told_is_the_service(
 def test_the_command_tells_a_stranger_nothing(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    found: FakeServer = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
-    url = f"http://localhost:{found.where}" if kind == "port" else f"unix:{found.where}"
+    server: FakeServer = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
+    url = f"http://localhost:{server.where}" if kind == "port" else f"unix:{server.where}"
     asked = ["elements", "--url", url, "--token-file", str(token_file(tmp_path))]
     status, said = ses(*asked)
     assert status == 4
     assert "uid 65534 listens there, neither root" in said
     assert "SES_SERVICE_USER" in said
-    assert found.heard_nothing()
+    assert server.heard_nothing()
     ses(*asked, SES_SERVICE_USER="65534")
-    assert SECRET in found.heard()
+    assert SECRET in server.heard()
 
 
 def test_the_portal_tells_a_stranger_nothing(thief: FakeServer, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_only_the_socket_that_took_the_connection_counts() -> None:
         port = server.getsockname()[1]
         own = proven._listening_on(port)
         with socket.create_connection(("127.0.0.1", port)) as made:
-            assert [one.uid for one in own] == [os.getuid()]
+            assert [listener.uid for listener in own] == [os.getuid()]
             assert proven._fault(made, own, own) == ""
             # who listens on another address of the port, or behind it, hinders nobody
             others = [
@@ -314,6 +314,36 @@ def test_a_certificate_of_another_authority_or_name_or_that_ended_is_refused_wit
         if wrong != "authority":
             for kind in (".pem", "-key.pem"):
                 shutil.copy(tmp_path / f"kept{kind}", site.folder / "tls" / f"here{kind}")
+
+
+def test_an_agent_follows_the_authority_it_believes_and_its_own_certificate(
+    agents: Any, site: Site, tmp_path: Path
+) -> None:
+    """As a site renews them, file by file, while the agent runs."""
+    for name in ("tls", "other"):
+        run("tls", "init", str(site.folder / name), "n17")
+    here, asked = site.folder / "tls", {"ca": "ca.pem", "certificate": "n17.pem", "key": "n17-key.pem"}
+    service = Running(
+        tmp_path, f"--site={SITE}", f"--tokens={site.folder / 'tokens.toml'}", f"--tls-ca={site.ca}",
+        f"--tls-cert={here / 'here.pem'}", f"--tls-key={here / 'here-key.pem'}", ca=site.ca,
+    )  # fmt: skip
+    for kind, name in asked.items():
+        shutil.copy(site.folder / "other" / name, tmp_path / kind)
+    try:
+        wait_until(lambda: "listening" in service.log.read_text())
+        agent = agents(
+            "--service", service.url, "--token-file", str(token_file(tmp_path, site.token)),
+            "--service-ca", str(tmp_path / "ca"), "--tls-cert", str(tmp_path / "certificate"),
+            "--tls-key", str(tmp_path / "key"),
+        )  # fmt: skip
+        agent.wait_for("its certificate is of an authority that --service-ca does not hold")
+        for kind in ("ca", "certificate"):
+            shutil.copy(here / asked[kind], tmp_path / kind)
+        agent.wait_for("cannot be used as they are")
+        shutil.copy(here / asked["key"], tmp_path / "key")
+        agent.wait_for("service found")
+    finally:
+        service.end()
 
 
 def test_at_the_socket_of_this_machine_nothing_needs_to_be_configured(

@@ -42,13 +42,15 @@ class Node:
         return [secrets.token_hex(8) for _ in range(count)]
 
     def announce(self, service: Running, opened: list[str], ended: list[str]) -> None:
-        for one in opened:
-            element = f"union/b{int(one, 16) % 4 + 1}"
-            self._known[one] = file_opened(one, element=element, inode=next(self._inodes), path=f"/u/{one}")
+        for placement in opened:
+            element = f"union/b{int(placement, 16) % 4 + 1}"
+            self._known[placement] = file_opened(
+                placement, element=element, inode=next(self._inodes), path=f"/u/{placement}"
+            )
         self._say(
             service,
-            [self._known[one] for one in opened],
-            [{"placement_id": one, "reason": "closed", "bytes_written": 7} for one in ended],
+            [self._known[placement] for placement in opened],
+            [{"placement_id": placement, "reason": "closed", "bytes_written": 7} for placement in ended],
         )
         self.open = (self.open | set(opened)) - set(ended)
         self.ended |= set(ended)
@@ -56,15 +58,15 @@ class Node:
 
     def announce_file(self, service: Running, opened: dict[str, Any], decision: dict[str, Any]) -> None:
         """Say of one file by which decision it was placed."""
-        one = opened["placement_id"]
+        placement = opened["placement_id"]
         self._say(service, [opened], [], decisions=[decision])
-        self._known[one] = {name: value for name, value in opened.items() if name != "decision"}
-        self.open.add(one)
+        self._known[placement] = {name: value for name, value in opened.items() if name != "decision"}
+        self.open.add(placement)
 
     def move(self, service: Running) -> None:
         """Speak with another service: what is not stored again, and all that is open."""
         self._say(service, [], [])
-        self._say(service, [self._known[one] for one in sorted(self.open)], [], complete=True)
+        self._say(service, [self._known[placement] for placement in sorted(self.open)], [], complete=True)
 
     def forget(self, ended: list[str]) -> None:
         """Close files, and lose what is not stored."""
@@ -84,9 +86,9 @@ class Node:
         """Go on until the service is gone; with nothing new after a while: no more than can be listed."""
         try:
             for number in itertools.count():
-                some = number < MAX_OF_A_STORM
-                ended = sorted(self.open)[: AT_ONCE // 2] if some else []
-                self.announce(service, self.begin() if some else [], ended)
+                begins = number < MAX_OF_A_STORM
+                ended = sorted(self.open)[: AT_ONCE // 2] if begins else []
+                self.announce(service, self.begin() if begins else [], ended)
         except (urllib3.exceptions.HTTPError, ValueError):
             return  # what was not answered may have been taken or not
 
@@ -121,10 +123,12 @@ class Node:
                     again.pop(0)
             finally:
                 self._kept += again  # of a service that is gone: for the next
-        self._kept = [one for one in self._kept if one[0] > answer["stored"]]
-        asked = {one["placement_id"] for one in answer["open"] or []} - self.open
+        self._kept = [kept for kept in self._kept if kept[0] > answer["stored"]]
+        asked = {file["placement_id"] for file in answer["open"] or []} - self.open
         if asked:
-            self._say(service, [], [{"placement_id": one, "reason": "closed"} for one in sorted(asked)])
+            self._say(
+                service, [], [{"placement_id": placement, "reason": "closed"} for placement in sorted(asked)]
+            )
 
 
 def placements(service: Running, state: str) -> list[str]:
@@ -134,7 +138,7 @@ def placements(service: Running, state: str) -> list[str]:
         query = f"state={state}&element={element['id']}&limit=1000"
         listed = service.call("GET", f"/v1/placements?{query}")[1]["placements"]
         assert len(listed) < 1000
-        ids += [one["placement_id"] for one in listed]
+        ids += [placement["placement_id"] for placement in listed]
     return ids
 
 
@@ -145,5 +149,5 @@ def carried(service: Running) -> int:
 
 def check_of(service: Running, name: str) -> dict[str, Any]:
     checks = service.call("GET", "/readyz")[1]["checks"]
-    found: dict[str, Any] = next(check for check in checks if check["name"] == name)
-    return found
+    named: dict[str, Any] = next(check for check in checks if check["name"] == name)
+    return named

@@ -131,11 +131,11 @@ class Site:
 
     def carry(self, name: str, count: int = 1, *, at: float = NOW - 60, size: float | None = None) -> Site:
         """Book placements on an element at a time (by default long before its sample)."""
-        found = next(
+        carrying = next(
             element for element in self.environment.elements if element.id in (name, f"union/{name}")
         )
         for _ in range(count):
-            self.ledger.restore(self.placement(found, at=at, size=size))
+            self.ledger.restore(self.placement(carrying, at=at, size=size))
         self._bind()
         return self
 
@@ -175,7 +175,7 @@ class Site:
 
     @staticmethod
     def question(*wanted: Requirement, **asked: Any) -> Question:
-        resolved = tuple(ResolvedRequirement(one, Level.USER, "alice") for one in wanted)
+        resolved = tuple(ResolvedRequirement(requirement, Level.USER, "alice") for requirement in wanted)
         return Question(**{"subject": Subject("alice"), "requirements": resolved, "limit": 0, **asked})
 
     @staticmethod
@@ -199,7 +199,7 @@ class Site:
 
     @staticmethod
     def reasons(decision: Decision) -> dict[str, str]:
-        return {one.element.partition("/")[2]: one.reason.value for one in decision.refused}
+        return {refusal.element.partition("/")[2]: refusal.reason.value for refusal in decision.refused}
 
     def _bind(self) -> None:
         table = element_table(self.environment)
@@ -323,12 +323,12 @@ class Service:
         from files_opened import announcement, new_ids
 
         ids = new_ids(count)
-        elements = [one.id for one in self.knowledge.site.elements] if element is None else [element]
-        told = self.post(
+        elements = [known.id for known in self.knowledge.site.elements] if element is None else [element]
+        answer = self.post(
             f"/v1/nodes/{node}/announcements", announcement(ids, elements, placed_at=self.clock(), **more)
         )
-        assert told.status_code == 200, told.get_json()
-        assert told.get_json()["refused"] == []
+        assert answer.status_code == 200, answer.get_json()
+        assert answer.get_json()["refused"] == []
         return ids
 
     def get(self, path: str, code: int | None = None, **options: Any) -> Any:

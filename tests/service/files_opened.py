@@ -44,8 +44,8 @@ def new_ids(count: int) -> list[str]:
 def announcement(ids: list[str], elements: list[str], **more: Any) -> dict[str, Any]:
     """Return an announcement of files, on the elements in turn."""
     files = [
-        opened(one, element=elements[number % len(elements)], **{"inode": number + 1, **more})
-        for number, one in enumerate(ids)
+        opened(placement, element=elements[number % len(elements)], **{"inode": number + 1, **more})
+        for number, placement in enumerate(ids)
     ]
     return {"incarnation": AGENT, "opened": files}
 

@@ -38,7 +38,7 @@ requirements = st.lists(
         strictness=st.sampled_from([Strictness.SOFT, Strictness.SOFT, Strictness.HARD]),
     ),
     max_size=5,
-    unique_by=lambda one: one.kind,
+    unique_by=lambda requirement: requirement.kind,
 )
 sites = st.lists(st.tuples(elements, observations, carried), min_size=1, max_size=7)
 

@@ -60,11 +60,11 @@ class Running:
         return False
 
     def children(self) -> list[int]:
-        found: list[int] = []
+        pids: list[int] = []
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
             with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
-                found += map(int, (task / "children").read_text("utf-8").split())
-        return found
+                pids += map(int, (task / "children").read_text("utf-8").split())
+        return pids
 
     def end(self, how: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:

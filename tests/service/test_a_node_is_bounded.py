@@ -18,7 +18,7 @@ def test_a_node_has_no_more_files_open_than_an_agent_follows(
     ids = new_ids(5)
     said = announcement(ids, ["union/b0"])
     answer = service.post("/v1/nodes/n1/announcements", said).get_json()
-    assert [one["placement_id"] for one in answer["refused"]] == ids[3:]
+    assert [refusal["placement_id"] for refusal in answer["refused"]] == ids[3:]
     assert "3 files open" in answer["refused"][0]["detail"]
     assert (
         service.post("/v1/nodes/n2/announcements", announcement(new_ids(1), ["union/b0"])).get_json()[
@@ -69,20 +69,22 @@ def say(
     """Tell that files were created and closed, each of a megabyte; return how many were refused."""
     said = announcement(ids, ["union/b0"], path="/union/out")
     said["incarnation"] = incarnation
-    said["ended"] = [{"placement_id": one, "reason": reason, "bytes_written": 1e6} for one in ids]
+    said["ended"] = [{"placement_id": placement, "reason": reason, "bytes_written": 1e6} for placement in ids]
     return len(service.post(f"/v1/nodes/{node}/announcements", said).get_json()["refused"])
 
 
 def check(service: Any) -> dict[str, Any]:
-    (found,) = (one for one in service.get("/readyz").get_json()["checks"] if one["name"] == "files-of-nodes")
-    return dict(found)
+    (wanted,) = (
+        listed for listed in service.get("/readyz").get_json()["checks"] if listed["name"] == "files-of-nodes"
+    )
+    return dict(wanted)
 
 
 def test_a_node_that_tells_of_more_and_more_files_is_not_believed_for_ever(serve: Any) -> None:
     service = bounded(serve)
     assert check(service)["ok"]
     refused = [say(service, "liar", new_ids(50), incarnation=f"{number:016x}") for number in range(1, 40)]
-    taken = sum(50 - one for one in refused)
+    taken = sum(50 - rejected for rejected in refused)
     assert AT_ONCE <= taken <= AT_ONCE + 1, "another incarnation of its agent begins nothing anew"
     service.runtime.state.ledger.learn()
     (whole, *_) = service.get("/v1/sizes?user=alice").get_json()["sizes"]
@@ -146,10 +148,10 @@ def test_one_user_of_a_node_with_too_many_open_costs_another_nothing(
     files = announcement(mallory, ["union/b0"], user="mallory")["opened"]
     files += announcement(alice, ["union/b0"])["opened"]
     answer = service.post("/v1/nodes/n1/announcements", {"incarnation": "a" * 16, "opened": files}).get_json()
-    assert [one["placement_id"] for one in answer["refused"]] == mallory[8:]
+    assert [refusal["placement_id"] for refusal in answer["refused"]] == mallory[8:]
     ended = {
         "incarnation": "a" * 16,
-        "ended": [{"placement_id": one, "reason": "closed"} for one in mallory[:7]],
+        "ended": [{"placement_id": placement, "reason": "closed"} for placement in mallory[:7]],
         "opened": [],
     }
     service.post("/v1/nodes/n1/announcements", ended)

@@ -43,11 +43,11 @@ def test_portals_and_administrators_tell_it(serve: Any, tmp_path: Path) -> None:
         for role in (Role.PORTAL, Role.ADMIN, Role.USER, Role.NODE)
     }
     service = serve(1, tokens=TokenFile(file), trust_loopback=False).refresh()
-    told = {
+    statuses = {
         role: service.put(PATH, ALICE, headers={"Authorization": f"Bearer {token}"}).status_code
         for role, token in made.items()
     }
-    assert told == {Role.PORTAL: 200, Role.ADMIN: 200, Role.USER: 403, Role.NODE: 403}
+    assert statuses == {Role.PORTAL: 200, Role.ADMIN: 200, Role.USER: 403, Role.NODE: 403}
 
 
 @pytest.mark.parametrize(
@@ -76,26 +76,26 @@ def test_one_account_that_is_refused_keeps_no_other_from_its_vo(service: Any) ->
 
 def test_what_was_told_is_known_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "accounts.json"
-    one = Accounts(path)
-    one.take("portal-b", {"alice": "b", "bob": "b"})
-    one.take("portal-a", {"alice": "a"})
+    accounts = Accounts(path)
+    accounts.take("portal-b", {"alice": "b", "bob": "b"})
+    accounts.take("portal-a", {"alice": "a"})
     again = Accounts(path)
     homes = {user: home.vo for user in ("alice", "bob", "carol") if (home := again.home(user))}
     assert homes == {"alice": "a", "bob": "b"}
     assert path.stat().st_mode & 0o777 == 0o600
     again.take("portal-a", {})
-    found = again.home("alice")
-    assert found is not None
-    assert found.vo == "b"
+    known = again.home("alice")
+    assert known is not None
+    assert known.vo == "b"
 
 
 @pytest.mark.parametrize("harm", ["", "[]", '{"a": 3}', "\xff"])
 def test_a_file_that_cannot_be_used_is_not(tmp_path: Path, harm: str) -> None:
     path = tmp_path / "accounts.json"
     path.write_bytes(harm.encode("latin-1"))
-    one = Accounts(path)
-    assert one.home("alice") is None
-    one.take("portal", {"alice": "a"})
+    accounts = Accounts(path)
+    assert accounts.home("alice") is None
+    accounts.take("portal", {"alice": "a"})
     assert Accounts(path).home("alice") is not None
 
 
@@ -113,7 +113,7 @@ def test_the_answer_says_what_does_not_count_and_why(service: Any, clock: Any) -
     assert [(requirement["level"], requirement["minimum"]) for requirement in answer["requirements"]] == [
         ("vo", 3)
     ]
-    assert [(one["level"], one["minimum"], one["reason"]) for one in answer["passed_over"]] == [
+    assert [(passed["level"], passed["minimum"], passed["reason"]) for passed in answer["passed_over"]] == [
         ("application", 1, "not valid yet"),
         ("user", 2, "not valid any more"),
         ("site", 4, "hidden by the requirement of vo materials"),

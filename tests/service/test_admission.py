@@ -39,7 +39,7 @@ def test_who_finds_the_line_full_is_refused_at_once() -> None:
 
 def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
     """Else one answer that cannot be sent would leave every later decision waiting for ever."""
-    told: list[object] = []
+    reported: list[object] = []
     used: list[int] = []
 
     def fail() -> bool:
@@ -47,7 +47,7 @@ def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
 
     async def whole() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+        loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
         admission = Admission()
         assert admission.submit(9, lambda: True)
         assert admission.submit(9, fail)
@@ -58,7 +58,7 @@ def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
 
     asyncio.run(whole())
     assert used == [1, 2]
-    assert [type(one) for one in told] == [ConnectionError]
+    assert [type(error) for error in reported] == [ConnectionError]
 
 
 def test_who_asks_without_pause_waits_for_oneself_and_leaves_others_room() -> None:

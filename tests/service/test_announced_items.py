@@ -43,7 +43,7 @@ def file(placement_id: str, **more: Any) -> dict[str, Any]:
 
 @given(
     wrong=st.lists(
-        st.one_of(bad_files, bad_values.filter(lambda one: not isinstance(one, bool))), max_size=6
+        st.one_of(bad_files, bad_values.filter(lambda value: not isinstance(value, bool))), max_size=6
     ),
     good=st.integers(0, 6),
     in_json=st.booleans(),
@@ -53,21 +53,21 @@ def file(placement_id: str, **more: Any) -> dict[str, Any]:
 def test_exactly_the_items_that_are_wrong_are_refused(
     wrong: list[Any], good: int, in_json: bool, order: Any
 ) -> None:
-    mixed: list[tuple[bool, Any]] = [(True, one) for one in wrong]
+    mixed: list[tuple[bool, Any]] = [(True, bad) for bad in wrong]
     ids = new_ids(good)
-    mixed += [(False, file(one)) for one in ids]
+    mixed += [(False, file(placement)) for placement in ids]
     order.shuffle(mixed)
-    lists = {"opened": [one for _, one in mixed], "ended": [{"placement_id": ids[0]}] if ids else []}
+    lists = {"opened": [listed for _, listed in mixed], "ended": [{"placement_id": ids[0]}] if ids else []}
     message = said(**lists, users=["bob", "\x00", *("b" * 300 for _ in wrong)], reading=[{"files": -1}])
     read = (
         AnnouncementIn.model_validate_json(json.dumps(message))
         if in_json
         else AnnouncementIn.model_validate(message)
     )
-    assert [one.placement_id for one in read.opened] == [
-        one["placement_id"] for is_wrong, one in mixed if not is_wrong
+    assert [announced.placement_id for announced in read.opened] == [
+        listed["placement_id"] for is_wrong, listed in mixed if not is_wrong
     ]
-    assert [one.number for one in read.refused if one.list == "opened"] == [
+    assert [refusal.number for refusal in read.refused if refusal.list == "opened"] == [
         number for number, (is_wrong, _) in enumerate(mixed) if is_wrong
     ]
     assert read.users == ["bob"]
@@ -78,7 +78,7 @@ def test_exactly_the_items_that_are_wrong_are_refused(
 def test_an_announcement_that_is_right_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(items, "from_json", None)
     monkeypatch.setattr(AnnouncementIn, "_without_refused", None)
-    message = said(opened=[file(one) for one in new_ids(3)])
+    message = said(opened=[file(placement) for placement in new_ids(3)])
     assert len(AnnouncementIn.model_validate_json(json.dumps(message)).opened) == 3
 
 
@@ -95,7 +95,7 @@ def test_an_announcement_that_is_right_is_read_once(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_message_that_is_wrong_as_a_whole_is_refused_as_a_whole(service: Any, broken: Any) -> None:
-    message = {**said(opened=[file(one) for one in new_ids(1)]), **broken}
+    message = {**said(opened=[file(placement) for placement in new_ids(1)]), **broken}
     answer = service.post(ROUTE, message, code=422)
     assert answer.get_json()["errors"]
 
@@ -123,7 +123,7 @@ def test_one_users_weight_keeps_nobodys_file_from_the_ledger(
     (named,) = answer["refused_items"]
     assert (named["list"], named["index"]) == ("decisions", 0)
     assert named["detail"].startswith("requirements.0.weight: ")
-    known = {other: service.runtime.state.ledger.found([other])[0][1] for other in (heavy, *others)}
+    known = {other: service.runtime.state.ledger.current([other])[0][1] for other in (heavy, *others)}
     assert all(known.values()), "the user's own file is taken, too"
     assert not known[heavy].candidates
     assert all(known[other].candidates for other in others)
@@ -135,7 +135,9 @@ def test_a_file_that_is_refused_is_named_by_its_id_and_no_other_is(service: Any)
     bad["restore"]["expected_bytes"] = 1e300
     ends = [{"placement_id": ended, "reason": "closed", "bytes_written": -1}, {"reason": "closed"}]
     answer = service.post(ROUTE, said(opened=[bad, file(good)], ended=ends)).get_json()
-    assert {one["placement_id"]: one["detail"].partition(":")[0] for one in answer["refused"]} == {
+    assert {
+        refusal["placement_id"]: refusal["detail"].partition(":")[0] for refusal in answer["refused"]
+    } == {
         wrong: "restore.expected_bytes",
         ended: "bytes_written",
     }
@@ -144,19 +146,19 @@ def test_a_file_that_is_refused_is_named_by_its_id_and_no_other_is(service: Any)
 
 
 def test_a_file_that_is_refused_in_a_complete_list_does_not_end(service: Any) -> None:
-    one, other = new_ids(2)
-    assert service.post(ROUTE, said(opened=[file(one), file(other)])).get_json()["refused"] == []
-    again = said(opened=[{**file(one), "application": "x" * 300}], complete=True, number=2)
+    refused, other = new_ids(2)
+    assert service.post(ROUTE, said(opened=[file(refused), file(other)])).get_json()["refused"] == []
+    again = said(opened=[{**file(refused), "application": "x" * 300}], complete=True, number=2)
     assert len(service.post(ROUTE, again).get_json()["refused"]) == 1
-    states = [placement.state for _, placement in service.runtime.state.ledger.found([one, other])]
+    states = [placement.state for _, placement in service.runtime.state.ledger.current([refused, other])]
     assert states == ["open", "ended"]
 
 
 def test_in_parts_each_refused_file_is_named_once(service: Any) -> None:
     bad = file(*new_ids(1), pid=-1)
-    files = [bad, *(file(one) for one in new_ids(250))]
+    files = [bad, *(file(placement) for placement in new_ids(250))]
     answer = quickly(service, said(opened=files))
-    assert [one["placement_id"] for one in answer["refused"]] == [bad["placement_id"]]
+    assert [refusal["placement_id"] for refusal in answer["refused"]] == [bad["placement_id"]]
 
 
 def test_what_is_taken_of_odd_numbers_can_be_shown(service: Any) -> None:
@@ -178,8 +180,13 @@ def test_what_is_taken_of_odd_numbers_can_be_shown(service: Any) -> None:
     numbers = dict.fromkeys(["read", "write", "average_read", "average_write", "free"], 1e18)
     files = [file(ids[0], user="mallory", decision={"id": 0, "predicted": numbers}), file(ids[1])]
     ends = [
-        {"placement_id": one, "reason": "closed", "bytes_written": 2**63, "achieved": {"open_seconds": 1e11}}
-        for one in ids
+        {
+            "placement_id": placement,
+            "reason": "closed",
+            "bytes_written": 2**63,
+            "achieved": {"open_seconds": 1e11},
+        }
+        for placement in ids
     ]
     answer = service.post(ROUTE, said(opened=files, decisions=[odd])).get_json()
     assert answer["refused"] == answer["refused_items"] == []

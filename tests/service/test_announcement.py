@@ -92,9 +92,9 @@ def saying(
 
 
 def test_an_opening_is_noted_with_what_the_agent_knows(site: Site) -> None:
-    one = site.book(1)
-    taken = site.say(saying(opened(one)))
-    entry = site.ledger.get(one)
+    placement = site.book(1)
+    taken = site.say(saying(opened(placement)))
+    entry = site.ledger.get(placement)
     assert (entry.state, entry.path, entry.device, entry.inode) == (PlacementState.OPEN, "/u/f", 7, "42")
     assert (entry.subject.application, entry.subject.job) == ("dd", "job-1")
     assert (taken.unknown, taken.refused) == ((), ())
@@ -112,11 +112,11 @@ def test_the_same_announcement_again_changes_nothing(site: Site) -> None:
 
 
 def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
-    one, other = site.book(1), site.book(2, "u/b")
+    placement, other = site.book(1), site.book(2, "u/b")
 
     def say(idle: bool, agent: str = FIRST) -> None:
         site.now += 10
-        reported = opened(one, origin(expected_bytes=5e9))
+        reported = opened(placement, origin(expected_bytes=5e9))
         site.say(saying({**reported, "idle": idle}, opened(other), agent=agent))
 
     def streams_in_sample() -> list[float]:
@@ -128,7 +128,7 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
     for _ in range(2):  # the same again changes nothing
         say(True)
         assert site.open_now() == [0, 1, 0]
-        assert site.ledger.get(one).state is PlacementState.OPEN
+        assert site.ledger.get(placement).state is PlacementState.OPEN
     assert streams_in_sample() == [0, 1, 0]
     site.ledger.bind(site.table, np.full(3, site.now), site.now)
     assert site.open_now() == [0, 1, 0], "also after a change of the site"
@@ -136,7 +136,7 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
     assert site.open_now() == [1, 1, 0]
     assert streams_in_sample() == [0, 1, 0], "it begins with that"
     say(True)
-    site.say(saying(ended=(over(one, 10.0),)))
+    site.say(saying(ended=(over(placement, 10.0),)))
     assert site.open_now() == [0, 1, 0]
 
 
@@ -162,7 +162,7 @@ def test_sizes_of_files_alike_are_learned_together_and_in_their_order(site: Site
     paths = ("/d/f1", "/d/f2", None, "/d/f3")
     reported = [opened(f"{number:016x}", origin(), path=path) for number, path in enumerate(paths, 1)]
     site.say(saying(*reported))
-    ends = (over(one["placement_id"], float(size)) for size, one in enumerate(reported))
+    ends = (over(report["placement_id"], float(size)) for size, report in enumerate(reported))
     site.say(saying(ended=tuple(ends)))
     sizes = [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(1)]
     sizes += [(pattern, sizes) for _, _, pattern, *_, sizes in site.ledger.take_sizes(9)]
@@ -180,14 +180,14 @@ def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:
 
 
 def test_a_silent_node_has_nothing_open_and_may_come_back(site: Site) -> None:
-    one = site.book(1)
-    site.say(saying(opened(one)))
+    placement = site.book(1)
+    site.say(saying(opened(placement)))
     site.now += silence_for(pace_for(Use.NONE, 1))
     site.ledger.expire(site.now)
-    assert site.ledger.get(one).end_reason is EndReason.SILENT
+    assert site.ledger.get(placement).end_reason is EndReason.SILENT
     assert site.open_now() == [0, 0, 0]
-    site.say(saying(opened(one)))
-    assert site.ledger.get(one).state is PlacementState.OPEN
+    site.say(saying(opened(placement)))
+    assert site.ledger.get(placement).state is PlacementState.OPEN
     assert site.open_now() == [1, 0, 0]
 
 
@@ -215,18 +215,18 @@ def test_a_file_on_an_element_the_site_lacks_is_refused(site: Site) -> None:
 def test_nobody_opens_or_ends_what_is_not_theirs(site: Site) -> None:
     theirs, elsewhere = site.book(1, user="bob"), site.book(2, node="n2")
     taken = site.say(saying(opened(theirs), opened(elsewhere), ended=(over(elsewhere),)))
-    assert [one for one, _ in taken.refused] == [theirs, elsewhere, elsewhere]
+    assert [placement for placement, _ in taken.refused] == [theirs, elsewhere, elsewhere]
     assert site.ledger.get(theirs).opened_at is None
     assert site.ledger.get(elsewhere).state is PlacementState.OPEN
 
 
 def test_a_restarted_agent_is_told_what_the_ledger_holds_once(site: Site) -> None:
-    one = site.book(1)
-    site.say(saying(opened(one)))
+    placement = site.book(1)
+    site.say(saying(opened(placement)))
     assert site.say(saying()).open is None
     answer = site.say(saying(agent=SECOND)).open
     assert answer is not None
-    assert [held.placement_id for held in answer] == [one]
+    assert [held.placement_id for held in answer] == [placement]
     assert site.say(saying(agent=SECOND)).open is None
 
 
@@ -240,19 +240,19 @@ def test_a_complete_list_ends_what_is_not_in_it(site: Site) -> None:
 
 
 def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Site) -> None:
-    one = site.book(1)
-    site.say(saying(ended=(over(one, reason="unused"),)))
+    placement = site.book(1)
+    site.say(saying(ended=(over(placement, reason="unused"),)))
     assert site.open_now() == [0, 0, 0]
-    site.say(saying(opened(one)))
+    site.say(saying(opened(placement)))
     assert site.open_now() == [1, 0, 0]
 
 
 def test_a_closed_file_stays_closed_whatever_is_said_late(site: Site) -> None:
-    one = site.book(1)
-    site.say(saying(opened(one), ended=(over(one, 5.0),)))
-    taken = site.say(saying(opened(one)))
+    placement = site.book(1)
+    site.say(saying(opened(placement), ended=(over(placement, 5.0),)))
+    taken = site.say(saying(opened(placement)))
     assert (taken.unknown, taken.refused) == ((), ())
-    assert site.ledger.get(one).end_reason is EndReason.CLOSED
+    assert site.ledger.get(placement).end_reason is EndReason.CLOSED
     assert site.open_now() == [0, 0, 0]
 
 
@@ -277,7 +277,7 @@ def test_ten_thousand_idle_nodes_are_asked_to_speak_seldom() -> None:
     assert silence_for(60) == 180
 
 
-def told(number: int = 0) -> NodeDecision:
+def decision(number: int = 0) -> NodeDecision:
     wanted = ResolvedRequirement(Requirement(Kind.CURRENT_WRITE_RATE, 100e6), Level.USER, "alice")
     return NodeDecision(
         decided_at=99.0,
@@ -300,7 +300,7 @@ def told(number: int = 0) -> NodeDecision:
 def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(site: Site) -> None:
     batch = {"id": 3, "batch_number": 2, "batch_size": 5, "predicted": {"write": 25e6}}
     report = opened("a" * 16, origin(placed_at=99.5, distance=0.5), decision=batch)
-    said = replace(saying(report), decisions=NodeDecisions({3: told()}))
+    said = replace(saying(report), decisions=NodeDecisions({3: decision()}))
     site.say(said)
     entry = site.ledger.get("a" * 16)
     assert (entry.state, entry.path, entry.decided_by) == (PlacementState.OPEN, "/u/f", "program")
@@ -308,9 +308,11 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     assert [
         (candidate.element.id, candidate.rank, candidate.basis.value) for candidate in entry.candidates
     ] == [("u/b", 1, "monitor+ledger"), ("u/a", 2, "static")]
-    assert [(one.value, one.shortfall) for one in entry.candidates[1].predicted] == [(50e6, 0.5)]
-    assert [(one.value, one.shortfall) for one in entry.predicted] == [(25e6, 0.75)]
-    assert [(one.reason.value, one.detail) for one in entry.refused] == [
+    assert [(prediction.value, prediction.shortfall) for prediction in entry.candidates[1].predicted] == [
+        (50e6, 0.5)
+    ]
+    assert [(prediction.value, prediction.shortfall) for prediction in entry.predicted] == [(25e6, 0.75)]
+    assert [(refusal.reason.value, refusal.detail) for refusal in entry.refused] == [
         ("hard-requirement", "It misses the hard minimum of 100 MB/s for current-write-rate.")
     ]
     assert entry.notes == (
@@ -328,7 +330,7 @@ def test_files_of_one_decision_share_what_explains_them(site: Site) -> None:
         opened(f"{number:016x}", origin(), decision={"id": 0, "batch_number": number, "batch_size": 2})
         for number in (1, 2)
     ]
-    site.say(replace(saying(*reported), decisions=NodeDecisions({0: told()})))
+    site.say(replace(saying(*reported), decisions=NodeDecisions({0: decision()})))
     first, second = (site.ledger.get(f"{number:016x}") for number in (1, 2))
     assert first.candidates is second.candidates
     assert (first.batch_number, second.batch_number) == (1, 2)

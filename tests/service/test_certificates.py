@@ -20,11 +20,13 @@ def made(folder: Path, days: int) -> Path:
 
 def check_in(serve: Any, path: Path, days: float) -> dict[str, Any]:
     shown = Trust(None, TlsFiles(path, key_of(path)))
-    one = serve(1, trust=shown, wall=lambda: time.time() + days * DAY)
-    (found,) = (
-        check for check in one.refresh().get("/readyz").get_json()["checks"] if check["name"] == "certificate"
+    service = serve(1, trust=shown, wall=lambda: time.time() + days * DAY)
+    (certificate,) = (
+        check
+        for check in service.refresh().get("/readyz").get_json()["checks"]
+        if check["name"] == "certificate"
     )
-    return dict(found)
+    return dict(certificate)
 
 
 def test_readyz_says_a_month_before_that_the_certificate_ends_and_how_to_renew_it(

@@ -26,11 +26,11 @@ def as_before() -> Iterator[None]:
 def test_what_lives_is_set_aside_and_circles_that_come_later_are_freed() -> None:
     kept = Circle()
     collect_rarely()
-    assert not any(one is kept for one in gc.get_objects())
+    assert not any(tracked is kept for tracked in gc.get_objects())
     circle: Circle | None = Circle()
     gone = weakref.ref(circle)
     circle = None
-    some = [[number] for number in range(10_000)]
+    lists = [[number] for number in range(10_000)]
     assert gone() is not None, "nobody waits for the collector each time some objects come to live"
-    some += [[number] for number in range(50_000)]
+    lists += [[number] for number in range(50_000)]
     assert gone() is None

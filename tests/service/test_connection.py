@@ -82,7 +82,7 @@ def exchange(edge: Edge, *pieces: bytes) -> Wire:
         return thread.submit(lambda: asyncio.run(talk())).result()
 
 
-@pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:100], WHOLE[100:]], [bytes([one]) for one in WHOLE]])
+@pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:100], WHOLE[100:]], [bytes([byte]) for byte in WHOLE]])
 def test_a_refusal_is_a_whole_answer_that_keeps_the_connection(busy: Edge, pieces: list[bytes]) -> None:
     wire = exchange(busy, *pieces, *pieces)
     assert wire.sent.count(b"HTTP/1.1 503 ") == 2
@@ -140,7 +140,7 @@ def decided_for(body: bytes) -> list[str]:
     return [candidate["element"] for candidate in json.loads(body)["candidates"]]
 
 
-@pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:100], WHOLE[100:]], [bytes([one]) for one in WHOLE]])
+@pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:100], WHOLE[100:]], [bytes([byte]) for byte in WHOLE]])
 def test_a_decision_is_answered_however_its_request_comes(
     idle: Edge, pieces: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_request_is_said_by_flask(idle: Edge) -> None:
         (b"application/json", BODY + b" " * 2**20, 413),
     ):
         wire = exchange(idle, WHOLE, ask % (kind, len(body), body))
-        assert [one for one, _ in answers(wire)] == [200, status]
+        assert [code for code, _ in answers(wire)] == [200, status]
 
 
 def test_a_client_that_asks_first_whether_to_send_is_told_to_go_on(idle: Edge) -> None:

@@ -95,11 +95,11 @@ def test_the_words_of_the_contract_are_those_of_the_core(
     document: dict[str, Any], schema: str, member: str, names: Any
 ) -> None:
     described = document["components"]["schemas"][schema]["properties"][member]
-    (words,) = [one["enum"] for one in described.get("anyOf", [described]) if "enum" in one]
+    (words,) = [option["enum"] for option in described.get("anyOf", [described]) if "enum" in option]
     assert sorted(words) == sorted(name.value for name in names)
 
 
-ANSWERED_AT_THE_EDGE = {(path_of(one.route), one.method.lower()) for one in OPERATIONS}
+ANSWERED_AT_THE_EDGE = {(path_of(operation.route), operation.method.lower()) for operation in OPERATIONS}
 TRIED = [
     (path, method, mode, way)
     for path, operations in DOCUMENT["paths"].items()

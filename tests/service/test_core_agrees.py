@@ -45,9 +45,9 @@ def test_prediction_distance_and_choice_are_the_services(
     accepted = np.flatnonzero(query.verdicts["refusal"] == ses_core.Refusal.ACCEPTED)
     assert {f"b{place}" for place in accepted} == set(by_name)
     for place in accepted:
-        one = by_name[f"b{place}"]
-        assert query.verdicts["share"][place] == pytest.approx(one.available_write, rel=1e-5)
-        assert query.verdicts["distance"][place] == pytest.approx(one.distance, abs=1e-5)
+        candidate = by_name[f"b{place}"]
+        assert query.verdicts["share"][place] == pytest.approx(candidate.available_write, rel=1e-5)
+        assert query.verdicts["distance"][place] == pytest.approx(candidate.distance, abs=1e-5)
     if by_name:
         # Equals come in another order: the service's steps are counted from 0, the core's from the best.
         best = decision.candidates[0]

@@ -57,7 +57,7 @@ def placed(number: int) -> Placement:
     )
 
 
-PLACED = {one.placement_id: one for one in map(placed, range(FILES))}
+PLACED = {placement.placement_id: placement for placement in map(placed, range(FILES))}
 
 
 def sizes() -> list[tuple[SizeKey, Sizes | None]]:
@@ -151,7 +151,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     assert metric(service, "ses_check_ok")["damaged-ledger"] == 0.0
     assert metric(service, "ses_ready") == {"": 1.0}
     said = service.get("/readyz", code=200)
-    (check,) = [one for one in said.get_json()["checks"] if one["name"] == "damaged-ledger"]
+    (check,) = [listed for listed in said.get_json()["checks"] if listed["name"] == "damaged-ledger"]
     assert str(kept) in check["detail"]
     assert f"run: ses-service repair-ledger --state-dir {tmp_path}" in check["detail"]
     (line,) = [log for log in logs if log.get("kept") == str(kept)]
@@ -163,7 +163,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
 def stored(file: Path) -> dict[str, str]:
     database = Database(sqlite_url(file))
     try:
-        return {one.placement_id: one.state.value for one in stored_in(database)}
+        return {placement.placement_id: placement.state.value for placement in stored_in(database)}
     finally:
         database.close()
 
@@ -207,20 +207,20 @@ def test_a_file_of_somebody_else_is_not_damaged() -> None:
         file = Path(folder, "ledger.db")
         write_ledger(file)
         lock = file.with_name("ledger.db-lock")
-        for one in (file, lock):
-            one.chmod(0)
+        for path in (file, lock):
+            path.chmod(0)
         shutil.chown(folder, 65534)
         before = os.geteuid()
         if before == 0:
             os.seteuid(65534)
         try:
-            for one in (lock, file):
+            for path in (lock, file):
                 database = Database(sqlite_url(file))
                 with pytest.raises(DatabaseError) as raised:
                     open_tables(database)
                 database.close()
                 assert not isinstance(raised.value, DatabaseDamagedError)
-                assert f"{one} belongs to user {before}, mode 0000" in str(raised.value)
+                assert f"{path} belongs to user {before}, mode 0000" in str(raised.value)
                 lock.unlink(missing_ok=True)
         finally:
             os.seteuid(before)
@@ -287,10 +287,14 @@ def test_what_can_be_read_is_put_back_and_what_was_lost_is_said(
     assert kept.read_bytes() == content
     assert str(kept) in said
     database = Database(sqlite_url(file))
-    explained = [one for one in rows if store_of(database).explanation(one).requirements]
+    explained = [placement for placement in rows if store_of(database).explanation(placement).requirements]
     history = FileHistory(database)
-    files = {one.placement_id for one in history.page(Wanted(user="alice"), FILES).files}
-    detailed = [one for one in files if (known := history.detail(one)) and known[1].file_verdict is not None]
+    files = {listed.placement_id for listed in history.page(Wanted(user="alice"), FILES).files}
+    detailed = [
+        placement
+        for placement in files
+        if (known := history.detail(placement)) and known[1].file_verdict is not None
+    ]
     database.close()
     assert readable + explainable - FILES <= len(explained) <= min(readable, explainable)
     assert files <= PLACED.keys()
@@ -338,8 +342,8 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
     repair(state)
     service = Running(tmp_path, *options).wait_ready()
     try:
-        (one, *_) = PLACED
-        wait_until(lambda: service.call("GET", f"/v1/placements/{one}")[0] == 200)
+        (placement, *_) = PLACED
+        wait_until(lambda: service.call("GET", f"/v1/placements/{placement}")[0] == 200)
         answer = service.call("GET", "/readyz")[1]
         assert not [check for check in answer["checks"] if check["name"] == "damaged-ledger"]
     finally:

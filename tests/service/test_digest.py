@@ -58,7 +58,9 @@ def test_another_home_vo_changes_the_digest() -> None:
 
 
 def test_order_revision_author_and_sets_of_others_change_nothing() -> None:
-    again = [RequirementSet(one.level, one.name, one.requirements, 7, 5.0, "bob") for one in GENERAL]
+    again = [
+        RequirementSet(stated.level, stated.name, stated.requirements, 7, 5.0, "bob") for stated in GENERAL
+    ]
     wanted = (Requirement(Kind.FREE_CAPACITY, 1e9),)
     others = (
         RequirementSet(Level.USER, "bob", wanted),
@@ -78,7 +80,7 @@ def announced(service: Any, *users: str) -> dict[str, str]:
 def test_an_announcement_is_told_the_generations_of_its_users(service: Any) -> None:
     before = announced(service, "alice", "bob")
     assert set(before) == {"alice", "bob"}
-    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in before.values())
+    assert all(re.fullmatch("[0-9a-f]{16}", generation) for generation in before.values())
     assert announced(service, "alice", "bob") == before
     assert announced(service) == {}
 

@@ -35,7 +35,7 @@ class Set:
 
     def seen(self, name: str) -> dict[str, Any]:
         listed = self.service.call("GET", "/v1/elements")[1]["elements"]
-        return next(one for one in listed if one["id"] == f"directories/{name}")
+        return next(element for element in listed if element["id"] == f"directories/{name}")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ NAMES = ("disk", "small", "remote")
 def order(ranked: Any) -> tuple[set[str], dict[str, str]]:
     return (
         {candidate["element"].partition("/")[2] for candidate in ranked["candidates"]},
-        {one["element"].partition("/")[2]: one["reason"] for one in ranked["refused"]},
+        {refusal["element"].partition("/")[2]: refusal["reason"] for refusal in ranked["refused"]},
     )
 
 

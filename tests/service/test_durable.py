@@ -20,7 +20,7 @@ from written_here import stored_in
 def in_database(url: str) -> dict[str, str]:
     database = Database(url)
     try:
-        return {one.placement_id: one.state.value for one in stored_in(database)}
+        return {placement.placement_id: placement.state.value for placement in stored_in(database)}
     finally:
         database.close()
 
@@ -150,8 +150,8 @@ def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path
     finally:
         service.end(signal.SIGKILL)
     stored = in_database(sqlite_url(small_disk / "ledger.db"))
-    assert {one for one, state in stored.items() if state == "open"} == node.open
-    assert {one for one, state in stored.items() if state == "ended"} == node.ended
+    assert {placement for placement, state in stored.items() if state == "open"} == node.open
+    assert {placement for placement, state in stored.items() if state == "ended"} == node.ended
 
 
 def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
@@ -195,5 +195,5 @@ def test_postgresql_that_hangs_is_said_to_be_away_and_gets_what_it_missed(tmp_pa
     finally:
         service.end()
     stored = in_database(empty.url)
-    assert {one for one, state in stored.items() if state == "open"} == node.open
-    assert {one for one, state in stored.items() if state == "ended"} == node.ended
+    assert {placement for placement, state in stored.items() if state == "open"} == node.open
+    assert {placement for placement, state in stored.items() if state == "ended"} == node.ended

@@ -147,8 +147,8 @@ def test_requests_beyond_capacity_are_refused_a_moment_later(
         asked = [ask(edge, "/v1/selections", b'{"subject": {"user": "alice"}}') for _ in range(50)]
         order: list[Answer] = []
         begun = asyncio.get_running_loop().time()
-        for one in asyncio.as_completed(asked):
-            order.append(await one)
+        for answer in asyncio.as_completed(asked):
+            order.append(await answer)
             waited = asyncio.get_running_loop().time() - begun
             assert order[-1][0] == 200 or waited >= REFUSED_AFTER * 0.9
         assert (await ask(edge, "/v1/selections", b'{"subject": {"user": "alice"}}'))[0] == 200
@@ -196,10 +196,10 @@ def test_a_crowd_that_asks_at_once_is_answered(service: Any) -> None:
 
 
 def test_a_part_of_the_path_is_passed_on(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(_now: Any, who: Any, body: Any, node: str) -> Any:
+    def answered(_now: Any, who: Any, body: Any, node: str) -> Any:
         return render.reply({"who": who.name, "user": body.subject.user, "node": node})
 
-    operation = replace(OPERATIONS[0], route="/v1/nodes/<node>/words", run=told)
+    operation = replace(OPERATIONS[0], route="/v1/nodes/<node>/words", run=answered)
     monkeypatch.setattr("ses_service.http.edge.OPERATIONS", (operation,))
     ask_alice = b'{"subject": {"user": "alice"}}'
     status, _, body = through(service, "/v1/nodes/n 1/words", ask_alice)
@@ -256,14 +256,14 @@ def test_a_long_announcement_beside_others_ends_what_it_does_not_list(service: A
     async def both() -> None:
         edge = Edge(service.app)
 
-        async def one(name: str, path: str, body: Any) -> None:
+        async def send(name: str, path: str, body: Any) -> None:
             status, _, _ = await ask(edge, path, json.dumps(body).encode())
             assert status == 200
             order.append(name)
 
         await asyncio.gather(
-            one("long", "/v1/nodes/n1/announcements", said),
-            *(one("short", "/v1/selections", {"subject": {"user": "alice"}}) for _ in range(3)),
+            send("long", "/v1/nodes/n1/announcements", said),
+            *(send("short", "/v1/selections", {"subject": {"user": "alice"}}) for _ in range(3)),
         )
         edge.close()
 
@@ -290,16 +290,16 @@ def test_what_takes_several_steps_holds_no_other_up_and_is_answered_in_its_order
     async def story() -> list[int]:
         edge = Edge(service.app)
 
-        async def one(path: str, user: str) -> int:
+        async def send(path: str, user: str) -> int:
             status, _, _ = await ask(edge, path, b'{"subject": {"user": "%b"}}' % user.encode())
             order.append(user)
             return status
 
-        waiting = [asyncio.ensure_future(one("/v1/slow", user)) for user in ("alice", "bob", "carol")]
-        assert await one("/v1/selections", "dora") == 200
-        waiting.append(asyncio.ensure_future(one("/v1/slow", "erin")))
+        waiting = [asyncio.ensure_future(send("/v1/slow", user)) for user in ("alice", "bob", "carol")]
+        assert await send("/v1/selections", "dora") == 200
+        waiting.append(asyncio.ensure_future(send("/v1/slow", "erin")))
         await asyncio.sleep(0)
-        assert await one("/v1/slow", "frank") == 503, "four wait already"
+        assert await send("/v1/slow", "frank") == 503, "four wait already"
         stored[0] = True
         statuses = await asyncio.gather(*waiting)
         edge.close()

@@ -24,7 +24,7 @@ def tiers(serve: Any, site: Any, clock: Any) -> Any:
         site.element("scratch/o", tier=None, server="s9"),
     ]
     service = serve(site(*named)).refresh()
-    return service.see([seen(one.id, clock() - 1) for one in named])
+    return service.see([seen(element.id, clock() - 1) for element in named])
 
 
 def groups(service: Any, query: str = "") -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_groups_and_elements_come_in_pages(tiers: Any) -> None:
     assert [*parts[0], *parts[1]] == whole["groups"]
     assert parts[2] == []
     listed = tiers.get("/v1/elements?offset=5&limit=1").get_json()["elements"]
-    assert [one["id"] for one in listed] == ["union/d3"]
+    assert [element["id"] for element in listed] == ["union/d3"]
     assert tiers.get("/v1/elements?limit=0").status_code == 422
 
 
@@ -138,7 +138,7 @@ def test_elements_that_are_full_soon_are_named_the_first_one_first(tiers: Any, c
         )
     tiers.see([seen(name, clock()) for name in lost])
     body = groups(tiers)
-    assert [one["element"] for one in body["full_soon"]] == ["union/d0", "union/f0"]
+    assert [element["element"] for element in body["full_soon"]] == ["union/d0", "union/f0"]
     assert body["full_soon"][0]["full_in_days"] == pytest.approx(40 / 48, abs=0.02)
     assert body["full_soon_total"] == 2
     assert groups(tiers, "?tier=flash")["full_soon_total"] == 1

@@ -48,10 +48,10 @@ def monitor() -> Iterator[Monitor]:
 def test_what_an_element_did_is_reported_in_mb_per_second(service: Any, monitor: Monitor, clock: Any) -> None:
     service.runtime.past = MonitorHistory(monitor.url, Trust())
     answer = service.get("/v1/elements/union/b0/history?seconds=3600&points=120")
-    told = answer.get_json()
-    assert (answer.status_code, told["step_seconds"], told["detail"]) == (200, 30.0, "why")
-    assert told["until"] - told["since"] == 3600
-    assert told["points"] == [{"at": 990.0, "read_mb_s": None, "write_mb_s": 5.0, "queue_depth": 1.5}]
+    history = answer.get_json()
+    assert (answer.status_code, history["step_seconds"], history["detail"]) == (200, 30.0, "why")
+    assert history["until"] - history["since"] == 3600
+    assert history["points"] == [{"at": 990.0, "read_mb_s": None, "write_mb_s": 5.0, "queue_depth": 1.5}]
     (asked,) = monitor.asked
     query = parse_qs(urlsplit(asked).query)
     assert (query["element"], query["step"]) == (["union/b0"], ["30"])

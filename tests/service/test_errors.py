@@ -78,12 +78,12 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
 def test_each_fault_of_a_request_is_named_once(service: Service, method: str, path: str, body: Any) -> None:
     call = getattr(service.client, method)
     answer = call(path, **({} if body is None else {"json": body}))
-    told = problem(answer, 422, "unknown-name" if "nowhere" in str(body) else "invalid-request")
-    said = [(error["location"], error["message"]) for error in told["errors"]]
+    document = problem(answer, 422, "unknown-name" if "nowhere" in str(body) else "invalid-request")
+    said = [(error["location"], error["message"]) for error in document["errors"]]
     assert len(set(said)) == len(said)
-    assert not any(message in told["detail"] for _, message in said)
-    assert told["errors"][0]["location"] in told["detail"]
-    assert ("2 more" in told["detail"]) == (len(told["errors"]) == 5)
+    assert not any(message in document["detail"] for _, message in said)
+    assert document["errors"][0]["location"] in document["detail"]
+    assert ("2 more" in document["detail"]) == (len(document["errors"]) == 5)
 
 
 def test_a_parameter_given_twice(service: Service) -> None:

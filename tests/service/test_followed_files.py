@@ -20,29 +20,29 @@ ACHIEVED = {
 
 
 def say(service: Any, node: str = "n1", status: int = 200, **said: Any) -> Any:
-    told = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said}, code=status)
-    return told.get_json()
+    answer = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said}, code=status)
+    return answer.get_json()
 
 
 def streams(service: Any) -> list[int]:
     listed = service.get("/v1/elements").get_json()["elements"]
-    return [one["open_placements"] for one in listed]
+    return [element["open_placements"] for element in listed]
 
 
 def test_figures_of_a_file_that_ended_are_kept_and_the_first_word_counts(service: Any) -> None:
-    (one,) = service.open()
-    say(service, ended=[{"placement_id": one, "reason": "closed", "achieved": ACHIEVED}])
-    kept = service.runtime.state.placement(one).achieved
+    (placement,) = service.open()
+    say(service, ended=[{"placement_id": placement, "reason": "closed", "achieved": ACHIEVED}])
+    kept = service.runtime.state.placement(placement).achieved
     assert kept == Achieved(1e9, 0, 10, 0, 12.5, None, (Doubt.PAGE_CACHE,), ((1, 1e8, 0), (12.5, 1e9, 0)))
     other = {**ACHIEVED, "bytes_written": 5}
-    say(service, ended=[{"placement_id": one, "reason": "closed", "achieved": other}])
-    assert service.runtime.state.placement(one).achieved == kept
+    say(service, ended=[{"placement_id": placement, "reason": "closed", "achieved": other}])
+    assert service.runtime.state.placement(placement).achieved == kept
 
 
 def test_an_agent_that_does_not_follow_files_is_understood(service: Any) -> None:
-    (one,) = service.open()
-    say(service, ended=[{"placement_id": one, "reason": "closed"}])
-    assert service.runtime.state.placement(one).achieved is None
+    (placement,) = service.open()
+    say(service, ended=[{"placement_id": placement, "reason": "closed"}])
+    assert service.runtime.state.placement(placement).achieved is None
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_an_agent_that_does_not_follow_files_is_understood(service: Any) -> None
     ],
 )
 def test_figures_that_cannot_be_right_are_refused(service: Any, wrong: dict[str, Any]) -> None:
-    (one,) = service.open()
-    answer = say(service, ended=[{"placement_id": one, "reason": "closed", **wrong}])
-    assert [refused["placement_id"] for refused in answer["refused"]] == [one]
-    assert service.runtime.state.placement(one).achieved is None
+    (placement,) = service.open()
+    answer = say(service, ended=[{"placement_id": placement, "reason": "closed", **wrong}])
+    assert [refused["placement_id"] for refused in answer["refused"]] == [placement]
+    assert service.runtime.state.placement(placement).achieved is None
 
 
 def reading(element: str, files: int = 1, rate: float = 1e6) -> dict[str, Any]:
@@ -109,6 +109,6 @@ def test_a_long_announcement_tells_its_readers_once(service: Any) -> None:
     files = announcement(ids, ["union/b0"], placed_at=service.clock())
     say(service, **{**files, "reading": [reading("b1", 2)]})
     assert streams(service) == [500, 2, 0]
-    ends = [{"placement_id": one, "reason": "closed", "achieved": ACHIEVED} for one in ids]
+    ends = [{"placement_id": placement, "reason": "closed", "achieved": ACHIEVED} for placement in ids]
     say(service, ended=ends)
     assert streams(service) == [0, 2, 0]

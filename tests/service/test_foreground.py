@@ -7,7 +7,7 @@ from ses_service.http.admission import Admission
 from ses_service.threads.foreground import Foreground
 
 
-class Told(Foreground):
+class NotedForeground(Foreground):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -24,17 +24,17 @@ class Told(Foreground):
 
 
 def test_somebody_is_answered_from_the_first_turn_until_nobody_waits() -> None:
-    told = Told()
+    foreground = NotedForeground()
 
     async def whole() -> None:
-        admission = Admission(told)
+        admission = Admission(foreground)
         for _ in range(3):
-            admission.submit(9, lambda: told.words.append("turn"))
+            admission.submit(9, lambda: foreground.words.append("turn"))
         for _ in range(20):
             await asyncio.sleep(0)
 
     asyncio.run(whole())
-    assert told.words == ["begin", "turn", "turn", "turn", "end"]
+    assert foreground.words == ["begin", "turn", "turn", "turn", "end"]
 
 
 def test_who_gives_way_goes_on_though_somebody_is_answered_all_the_time() -> None:

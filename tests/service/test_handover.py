@@ -79,13 +79,13 @@ class Service:
         for placement_id in self.ledger.left:
             self.ledger.of_peers.forget_placement(placement_id, 100.0)
         self.ledger.left.clear()
-        changes = [(one, self.ledger.find(one)) for one in sorted(self._changed)]
+        changes = [(changed, self.ledger.find(changed)) for changed in sorted(self._changed)]
         self._changed.clear()
-        for placement_id, one in changes:
-            if one is None and self.stored.get(placement_id, ("", False))[0] == self.name:
+        for placement_id, placement in changes:
+            if placement is None and self.stored.get(placement_id, ("", False))[0] == self.name:
                 del self.stored[placement_id]
-            if one is not None:
-                self.stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
+            if placement is not None:
+                self.stored[placement_id] = (self.name, placement.state is PlacementState.OPEN)
         node = self.ledger.nodes.get(NODE)
         spoken = {} if node is None else {NODE: (node.incarnation, node.number)}
         return notifications.texts(self.name, changes, {}, 100.0, spoken) if changes else []
@@ -98,7 +98,8 @@ class Service:
         self.ledger.observe(np.full(3, 160.0), 160.0)
         counts = self.ledger.counts
         return [
-            one.tolist() for one in (counts.open_now, counts.reserved, counts.last_placed, counts.averaged)
+            count.tolist()
+            for count in (counts.open_now, counts.reserved, counts.last_placed, counts.averaged)
         ]
 
     @property
@@ -113,39 +114,42 @@ def pair() -> tuple[Service, Service]:
     return Service("a", stored), Service("b", stored)
 
 
-def tell(one: Service, other: Service, now: float = 100.0) -> None:
-    for text in one.store():
-        other.take(text, now)
+def tell(sender: Service, receiver: Service, now: float = 100.0) -> None:
+    for text in sender.store():
+        receiver.take(text, now)
 
 
 def test_what_the_other_carries_counts_on_every_element_of_it(pair: tuple[Service, Service]) -> None:
-    one, other = pair
-    one.hear(1)
-    one.ledger.restore(placed("1" * 16, "u/a", "u/c", at=90.0, expected_bytes=100.0))
-    tell(one, other)
-    counts = other.ledger.counts
+    first, second = pair
+    first.hear(1)
+    first.ledger.restore(placed("1" * 16, "u/a", "u/c", at=90.0, expected_bytes=100.0))
+    tell(first, second)
+    counts = second.ledger.counts
     assert counts.open_now.tolist() == [1, 0, 1]
     assert counts.reserved.tolist() == [50, 0, 50]
     assert counts.last_placed.tolist() == [90, 0, 90]
-    other.ledger.observe(np.full(3, 100.0), 100.0)
+    second.ledger.observe(np.full(3, 100.0), 100.0)
     assert counts.averaged.tolist() == pytest.approx([1, 0, 1], abs=0.01)
-    assert (len(other.ledger), other.ledger.of_peers.open_on) == (0, {NODE: 1})
-    one.ledger.end("1" * 16, EndReason.CLOSED, 101.0)
-    tell(one, other)
-    assert (other.open_now, len(other.ledger.of_peers)) == ([0, 0, 0], 0)
+    assert (len(second.ledger), second.ledger.of_peers.open_on) == (0, {NODE: 1})
+    first.ledger.end("1" * 16, EndReason.CLOSED, 101.0)
+    tell(first, second)
+    assert (second.open_now, len(second.ledger.of_peers)) == ([0, 0, 0], 0)
 
 
 def test_who_hears_its_own_word_knows_it_unread(pair: tuple[Service, Service]) -> None:
-    one, other = pair
-    one.open("1" * 16, "u/a")
-    texts = [*one.store(), *notifications.texts(one.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {})]
+    first, second = pair
+    first.open("1" * 16, "u/a")
+    texts = [
+        *first.store(),
+        *notifications.texts(first.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {}),
+    ]
     assert len(texts) == 2
-    assert all(notifications.is_sent_by(text, one.name) for text in texts)
-    assert not any(notifications.is_sent_by(text, other.name) for text in texts)
+    assert all(notifications.is_sent_by(text, first.name) for text in texts)
+    assert not any(notifications.is_sent_by(text, second.name) for text in texts)
 
 
 def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Service, Service]) -> None:
-    one, other = pair
+    first, second = pair
     claims = [
         placed(
             f"{number:016x}", *NAMES[: number % 3 + 1], at=50.0 + number, expected_bytes=float(number * 100)
@@ -153,121 +157,123 @@ def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Se
         for number in range(1, 40)
     ]
     for number, claim in enumerate(claims):
-        one.ledger.restore(claim.replaced(subject=Subject("alice", node=f"n{number % 5}")))
-    for text in one.store():
-        other.take(text)
-    for found, expected in zip(other.counts(), one.counts(), strict=True):
-        assert found == pytest.approx(expected)
-    assert other.ledger.of_peers.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
+        first.ledger.restore(claim.replaced(subject=Subject("alice", node=f"n{number % 5}")))
+    for text in first.store():
+        second.take(text)
+    for counted, expected in zip(second.counts(), first.counts(), strict=True):
+        assert counted == pytest.approx(expected)
+    assert second.ledger.of_peers.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
     for claim in claims[::2]:
-        one.ledger.end(claim.placement_id, EndReason.CLOSED, 150.0)
-    for text in one.store():
-        other.take(text, 150.0)
-    for found, expected in zip(other.counts(), one.counts(), strict=True):
-        assert found == pytest.approx(expected)
+        first.ledger.end(claim.placement_id, EndReason.CLOSED, 150.0)
+    for text in first.store():
+        second.take(text, 150.0)
+    for counted, expected in zip(second.counts(), first.counts(), strict=True):
+        assert counted == pytest.approx(expected)
 
 
 def test_the_clock_of_the_other_does_not_matter(pair: tuple[Service, Service]) -> None:
-    one, other = pair
-    one.ledger.restore(placed("1" * 16, "u/a", at=98.0))
-    (text,) = one.store()
-    other.take(text, now=5_000.0)
-    assert [round(claim.placed_at, 3) for claim in other.ledger.of_peers.counted()] == [4_998.0]
+    first, second = pair
+    first.ledger.restore(placed("1" * 16, "u/a", at=98.0))
+    (text,) = first.store()
+    second.take(text, now=5_000.0)
+    assert [round(claim.placed_at, 3) for claim in second.ledger.of_peers.counted()] == [4_998.0]
 
 
 def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
-    one, other = pair
-    one.hear(1)
-    one.open("1" * 16, "u/a")
-    tell(one, other)
-    one.report("1" * 16, 101.0, idle=True)
-    tell(one, other)
-    assert other.open_now == [0, 0, 0]
-    one.report("1" * 16, 102.0)
-    tell(one, other)
-    assert other.open_now == [1, 0, 0]
+    first, second = pair
+    first.hear(1)
+    first.open("1" * 16, "u/a")
+    tell(first, second)
+    first.report("1" * 16, 101.0, idle=True)
+    tell(first, second)
+    assert second.open_now == [0, 0, 0]
+    first.report("1" * 16, 102.0)
+    tell(first, second)
+    assert second.open_now == [1, 0, 0]
 
 
 def test_an_agent_begun_anew_belongs_to_who_hears_it(pair: tuple[Service, Service]) -> None:
-    one, other = pair
-    one.hear(7)
-    one.open("1" * 16, "u/a")
-    tell(one, other)
-    other.hear(1, LATER_AGENT)
-    other.open("1" * 16, "u/a")
-    tell(other, one, now=103.0)
-    assert (len(one.ledger), len(other.ledger)) == (0, 1)
-    assert one.open_now == other.open_now == [1, 0, 0]
+    first, second = pair
+    first.hear(7)
+    first.open("1" * 16, "u/a")
+    tell(first, second)
+    second.hear(1, LATER_AGENT)
+    second.open("1" * 16, "u/a")
+    tell(second, first, now=103.0)
+    assert (len(first.ledger), len(second.ledger)) == (0, 1)
+    assert first.open_now == second.open_now == [1, 0, 0]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_what_the_node_ended_is_stored_as_ended_after_another_stored_it_open(
     pair: tuple[Service, Service], number: int
 ) -> None:
-    one, other = pair
-    one.hear(2)
-    one.open("1" * 16, "u/a")
-    one.ledger.end("1" * 16, EndReason.CLOSED, 100.0)
-    one.store()
-    other.hear(number)
-    other.open("1" * 16, "u/a")
-    tell(other, one)
-    assert one.stored["1" * 16] == (other.name, True)
-    one.store()
-    assert one.stored["1" * 16] == (one.name, False)
+    first, second = pair
+    first.hear(2)
+    first.open("1" * 16, "u/a")
+    first.ledger.end("1" * 16, EndReason.CLOSED, 100.0)
+    first.store()
+    second.hear(number)
+    second.open("1" * 16, "u/a")
+    tell(second, first)
+    assert first.stored["1" * 16] == (second.name, True)
+    first.store()
+    assert first.stored["1" * 16] == (first.name, False)
 
 
 def test_an_agent_that_numbers_nothing_leaves_its_files_to_whom_it_speaks_with(
     pair: tuple[Service, Service],
 ) -> None:
-    one, other = pair
+    first, second = pair
     for service in pair:
         service.hear(0)
         service.open("1" * 16, "u/a")
-        tell(one, other)
-    tell(other, one)
-    assert one.open_now == other.open_now == [1, 0, 0]
-    other.ledger.renew_node(NODE, AGENT, 120.0, 150.0)
-    one.ledger.expire(131.0)
+        tell(first, second)
+    tell(second, first)
+    assert first.open_now == second.open_now == [1, 0, 0]
+    second.ledger.renew_node(NODE, AGENT, 120.0, 150.0)
+    first.ledger.expire(131.0)
     for _ in range(3):
-        tell(one, other)
-        tell(other, one)
-    assert one.ledger.find("1" * 16) is not None
-    assert (len(one.ledger), len(other.ledger)) == (0, 1)
-    assert one.open_now == other.open_now == [1, 0, 0]
+        tell(first, second)
+        tell(second, first)
+    assert first.ledger.find("1" * 16) is not None
+    assert (len(first.ledger), len(second.ledger)) == (0, 1)
+    assert first.open_now == second.open_now == [1, 0, 0]
 
 
 def test_a_node_that_went_over_without_a_file_is_not_silent(pair: tuple[Service, Service]) -> None:
-    one, other = pair
-    one.hear(1)
-    other.hear(2)
-    for text in notifications.texts(other.name, [], {}, 100.0, {NODE: (AGENT, 2)}):
-        one.take(text)
-    assert [one.ledger.nodes.get(NODE), one.ledger.nodes.silenced_total] == [None, 0]
-    one.ledger.expire(200.0)
-    assert (one.ledger.nodes.silenced_total, one.ledger.nodes.silent) == (0, {})
+    first, second = pair
+    first.hear(1)
+    second.hear(2)
+    for text in notifications.texts(second.name, [], {}, 100.0, {NODE: (AGENT, 2)}):
+        first.take(text)
+    assert [first.ledger.nodes.get(NODE), first.ledger.nodes.silenced_total] == [None, 0]
+    first.ledger.expire(200.0)
+    assert (first.ledger.nodes.silenced_total, first.ledger.nodes.silent) == (0, {})
 
 
 def test_who_is_gone_is_forgotten_and_what_is_stored_takes_the_place_of_what_was_told(
     pair: tuple[Service, Service],
 ) -> None:
-    one, other = pair
-    one.hear(1)
+    first, second = pair
+    first.hear(1)
     for number, name in enumerate(NAMES):
-        one.open(f"{number:016x}", name)
-    tell(one, other)
-    of_peers = other.ledger.of_peers
+        first.open(f"{number:016x}", name)
+    tell(first, second)
+    of_peers = second.ledger.of_peers
     of_peers.keep([claim for claim in list(of_peers.counted()) if claim.elements != ("u/a",)], 101.0)
-    assert other.open_now == [0, 1, 1]
-    of_peers.forget({one.name}, 101.0)
-    assert other.open_now == [0, 1, 1]
+    assert second.open_now == [0, 1, 1]
+    of_peers.forget({first.name}, 101.0)
+    assert second.open_now == [0, 1, 1]
     of_peers.forget((), 101.0)
-    assert other.open_now == [0, 0, 0]
+    assert second.open_now == [0, 0, 0]
 
 
 def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     ids = [f"{number:016x}" for number in range(2000)]
-    changes: list[tuple[str, Placement | None]] = [(one, placed(one, "u/a", "u/b")) for one in ids]
+    changes: list[tuple[str, Placement | None]] = [
+        (placement, placed(placement, "u/a", "u/b")) for placement in ids
+    ]
     changes += [(f"{'f' * 15}{number}", None) for number in range(3)]
     wide = placed("e" * 16, *(f"u/element-{number}" for number in range(500)))
     sizes = {SizeKey("älice", "dd", f"/d/{'x' * 150}.{number}"): [7.0, 8.5] for number in range(200)}
@@ -280,7 +286,7 @@ def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     assert {(node.node, node.incarnation, node.number) for node in nodes} == {(NODE, AGENT, 4)}
     opened = {claim.placement_id: claim.elements for node in nodes for claim in node.opened}
     assert opened == {**dict.fromkeys(ids, ("u/a", "u/b")), wide.placement_id: ()}
-    assert {key: some for answer in read for key, some in answer.sizes} == sizes
+    assert {key: learned for answer in read for key, learned in answer.sizes} == sizes
 
 
 @pytest.mark.parametrize("text", ["", "7", "{}", '{"origin": "x", "nodes": [[]], "sizes": []}'])
@@ -301,7 +307,7 @@ class Handover(RuleBasedStateMachine):
         self.stored: dict[str, tuple[str, bool]] = {}
         self.services = [Service(name, self.stored, records=2) for name in "ab"]
         self.killed = 0
-        self.told: list[list[str]] = [[], []]  # to each, in order
+        self.sent: list[list[str]] = [[], []]  # to each, in order
         self.number = 0
         self.at = 0
         self.files = 0
@@ -316,9 +322,9 @@ class Handover(RuleBasedStateMachine):
         service = self.services[self.at]
         ledger = service.ledger
         first = service.hear(self.number)
-        for one in ledger.open_on(NODE) if first else ledger.take_doubted(NODE):
-            if one.placement_id not in self.open:
-                ledger.end(one.placement_id, EndReason.CLOSED, 100.0)
+        for placement in ledger.open_on(NODE) if first else ledger.take_doubted(NODE):
+            if placement.placement_id not in self.open:
+                ledger.end(placement.placement_id, EndReason.CLOSED, 100.0)
         return service
 
     @rule()
@@ -349,7 +355,7 @@ class Handover(RuleBasedStateMachine):
     @rule(data=st.data(), which=st.sampled_from([0, 1]))
     def kill(self, data: Any, which: int) -> None:
         killed = self.services[which]
-        self.told[which].clear()
+        self.sent[which].clear()
         if which == self.at:
             self.go_over(data)
             if data.draw(st.booleans()):
@@ -360,10 +366,10 @@ class Handover(RuleBasedStateMachine):
                     service.ledger.end(placement_id, EndReason.CLOSED, 100.0)
         self.killed += 1
         begun = self.services[which] = Service(str(self.killed), self.stored, records=2)
-        begun.adopt([one for one, (name, _) in self.stored.items() if name == killed.name])
+        begun.adopt([placement for placement, (name, _) in self.stored.items() if name == killed.name])
         claims = [
-            PeerPlacement(one, name, NODE, (self.name(one),), 100.0, None)
-            for one, (name, is_open) in self.stored.items()
+            PeerPlacement(placement, name, NODE, (self.name(placement),), 100.0, None)
+            for placement, (name, is_open) in self.stored.items()
             if is_open and name != begun.name
         ]
         begun.ledger.of_peers.keep(claims, 100.0)
@@ -374,34 +380,38 @@ class Handover(RuleBasedStateMachine):
 
     @rule(which=st.sampled_from([0, 1]))
     def store(self, which: int) -> None:
-        self.told[1 - which] += self.services[which].store()
+        self.sent[1 - which] += self.services[which].store()
 
     @rule(which=st.sampled_from([0, 1]))
     def take(self, which: int) -> None:
-        if self.told[which]:
-            self.services[which].take(self.told[which].pop(0))
+        if self.sent[which]:
+            self.services[which].take(self.sent[which].pop(0))
 
     def teardown(self) -> None:
         for _ in range(8):  # rounds after which nothing is left to say
             for which in (0, 1):
                 self.store(which)
-                while self.told[1 - which]:
+                while self.sent[1 - which]:
                     self.take(1 - which)
                 self.look(which)
             self.say()
-        assert not any(one.store() for one in self.services), "they do not answer each other for ever"
-        expected = [float(sum(self.name(one) == name for one in self.open)) for name in NAMES]
+        assert not any(service.store() for service in self.services), "they do not answer each other for ever"
+        expected = [float(sum(self.name(placement) == name for placement in self.open)) for name in NAMES]
         for service in self.services:
             assert service.open_now == expected
             assert (service.ledger.counts.averaged >= 0).all()
         holders = [
-            {one.placement_id for one in each.ledger.records() if one.state is PlacementState.OPEN}
+            {
+                placement.placement_id
+                for placement in each.ledger.records()
+                if placement.state is PlacementState.OPEN
+            }
             for each in self.services
         ]
         assert holders[self.at] == self.open
         assert not holders[1 - self.at]
-        assert {one for one, (_, is_open) in self.stored.items() if is_open} == self.open
-        assert {self.stored[one][0] for one in self.open} <= {self.services[self.at].name}
+        assert {placement for placement, (_, is_open) in self.stored.items() if is_open} == self.open
+        assert {self.stored[placement][0] for placement in self.open} <= {self.services[self.at].name}
 
 
 TestHandover = Handover.TestCase

@@ -22,8 +22,10 @@ def after(
     seen = start or observation_table(TABLE, [])
     begun = 0.0 if start is None else float(start.sampled_at[0])
     for number in range(samples):
-        one = Observation("s/a", begun + number + 1.0, current_write_rate=rate, queue_depth=depth)
-        seen = learned(observation_table(TABLE, [one]), seen if number or start else _empty(), POLICIES)
+        observation = Observation("s/a", begun + number + 1.0, current_write_rate=rate, queue_depth=depth)
+        seen = learned(
+            observation_table(TABLE, [observation]), seen if number or start else _empty(), POLICIES
+        )
     return seen
 
 
@@ -64,8 +66,8 @@ def test_without_a_nominal_rate_the_largest_rate_seen_tells_how_busy_it_is() -> 
     seen = observation_table(table, [Observation("s/a", 0.0, current_write_rate=85e6)])
     assert seen.utilisation[0] == 1.0
     for number, (rate, busy) in enumerate([(170e6, 1.0), (85e6, 0.5), (1e6, 1 / 170)], 1):
-        one = Observation("s/a", float(number), current_write_rate=rate)
-        seen = learned(observation_table(table, [one]), seen, POLICIES)
+        observation = Observation("s/a", float(number), current_write_rate=rate)
+        seen = learned(observation_table(table, [observation]), seen, POLICIES)
         assert seen.utilisation[0] == pytest.approx(busy)
     alone = observation_table(table, [Observation("s/a", 0.0, current_write_rate=1e6)])
     assert alone.utilisation[0] == pytest.approx(0.1)  # a log file makes no element busy

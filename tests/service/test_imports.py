@@ -75,8 +75,8 @@ def test_folders_import_lower_layers_only(layer: int) -> None:
     below = set().union(*LAYERS[:layer])
     for room in sorted(LAYERS[layer]):
         for path in sources_of(room):
-            own = [one.split(".") for one in imported(ast.parse(path.read_text("utf-8")))]
-            rooms = {(*one, "")[1] for one in own if one[0] == "ses_service"}
+            own = [module.split(".") for module in imported(ast.parse(path.read_text("utf-8")))]
+            rooms = {(*parts, "")[1] for parts in own if parts[0] == "ses_service"}
             assert rooms <= below | {room}, f"{path} imports {sorted(rooms - below - {room})}"
 
 
@@ -84,9 +84,9 @@ def test_folders_import_lower_layers_only(layer: int) -> None:
 def test_the_core_imports_only_itself_and_pure_libraries(room: str) -> None:
     for path in sources_of(room):
         others = {
-            one
-            for one in imported(ast.parse(path.read_text("utf-8"))) - ALLOWED
-            if one.split(".")[0] != "ses_service" or one.split(".")[1] not in PURE
+            module
+            for module in imported(ast.parse(path.read_text("utf-8"))) - ALLOWED
+            if module.split(".")[0] != "ses_service" or module.split(".")[1] not in PURE
         }
         assert not others, f"{path} imports {sorted(others)}"
 
@@ -99,7 +99,7 @@ def test_the_core_calls_nothing_that_depends_on_more_than_its_arguments(room: st
         bare = {func.id for func in calls if isinstance(func, ast.Name)}
         assert not bare & FORBIDDEN_NAMES, f"{path} calls {sorted(bare & FORBIDDEN_NAMES)}"
         dotted = {ast.unparse(func) for func in calls if isinstance(func, ast.Attribute)}
-        assert not any(one.startswith("np.random") for one in dotted), path
+        assert not any(name.startswith("np.random") for name in dotted), path
 
 
 @pytest.mark.parametrize("folder", ["ses-service/client", "ses-service/listen"])
@@ -107,7 +107,7 @@ def test_what_parts_share_imports_no_part(folder: str) -> None:
     sources = sorted((PACKAGE.parents[1] / folder).rglob("*.py"))
     assert sources, f"no sources found in {folder}"
     for path in sources:
-        roots = {one.split(".")[0] for one in imported(ast.parse(path.read_text("utf-8")))}
+        roots = {module.split(".")[0] for module in imported(ast.parse(path.read_text("utf-8")))}
         assert not roots & {"ses", "ses_core", "ses_service", "ses_state", "ses_webface", "smed_monitor"}, (
             path
         )
@@ -129,9 +129,9 @@ def test_folders_of_the_knowledge_base_import_earlier_ones_only() -> None:
     for room in order:
         for path in sources_of(f"knowledge/{room}"):
             names = {
-                one.split(".")[2]
-                for one in imported(ast.parse(path.read_text("utf-8")))
-                if one.count(".") > 2
+                module.split(".")[2]
+                for module in imported(ast.parse(path.read_text("utf-8")))
+                if module.count(".") > 2
             }
             later = names & set(order[order.index(room) + 1 :])
             assert not later, f"{path} imports {sorted(later)}"

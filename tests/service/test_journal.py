@@ -72,8 +72,8 @@ class Stored:
 
     @property
     def state(self) -> ServiceState:
-        found: ServiceState = self.service.runtime.state
-        return found
+        state: ServiceState = self.service.runtime.state
+        return state
 
     def open(self, count: int = 1, **more: Any) -> list[str]:
         """Announce files that programs placed; return their ids."""
@@ -89,13 +89,13 @@ class Stored:
 
     def say(self, **said: Any) -> Any:
         self.number += 1
-        told = {"incarnation": AGENT, "number": self.number, **said}
-        answer = self.service.post("/v1/nodes/n1/announcements", told)
+        message = {"incarnation": AGENT, "number": self.number, **said}
+        answer = self.service.post("/v1/nodes/n1/announcements", message)
         assert answer.status_code == 200, answer.get_json()
         return answer.get_json()
 
     def in_database(self) -> dict[str, str]:
-        return {one.placement_id: one.state.value for one in stored_in(self.store.database)}
+        return {placement.placement_id: placement.state.value for placement in stored_in(self.store.database)}
 
 
 @pytest.fixture
@@ -148,16 +148,16 @@ def test_an_answer_waits_for_nothing_and_says_up_to_which_announcement_all_is_st
 
 
 def test_what_a_database_that_is_away_lacks_is_not_said_to_be_stored(stored: Stored) -> None:
-    (one,) = stored.open()
-    stored.announce(opened=[opened(one)])
+    (placement,) = stored.open()
+    stored.announce(opened=[opened(placement)])
     stored.store.away = "gone"
-    stored.say(ended=[closed(one, 7)])
+    stored.say(ended=[closed(placement, 7)])
     number = stored.number
     wait_until(lambda: not stored.journal.status.ok)
     assert stored.say()["stored"] < number
     stored.store.away = None
     wait_until(lambda: stored.say()["stored"] >= number)
-    assert stored.in_database() == {one: "ended"}
+    assert stored.in_database() == {placement: "ended"}
 
 
 def test_without_a_database_nothing_will_be_more_lasting(serve: Any) -> None:
@@ -196,7 +196,7 @@ def test_many_announcements_that_wait_take_little_memory() -> None:
 def test_many_changes_make_few_transactions(stored: Stored) -> None:
     stored.store.slow.clear()  # so that all of it waits, however long saying it takes
     ids = stored.open(500)
-    stored.say(opened=[opened(one, number) for number, one in enumerate(ids)])
+    stored.say(opened=[opened(placement, number) for number, placement in enumerate(ids)])
     stored.store.slow.set()
     stored.announce()
     assert len(stored.in_database()) == 500
@@ -205,9 +205,9 @@ def test_many_changes_make_few_transactions(stored: Stored) -> None:
 
 def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) -> None:
     stored.store.away = "disk is full"
-    (one,) = stored.open()
+    (placement,) = stored.open()
     wait_until(lambda: not stored.journal.status.ok)
-    stored.announce(opened=[opened(one)])
+    stored.announce(opened=[opened(placement)])
     ready = stored.service.get("/readyz")
     checks = {check["name"]: check for check in ready.get_json()["checks"]}
     assert checks["database"]["ok"] is False
@@ -294,14 +294,14 @@ def test_what_changes_while_others_are_taken_is_written_once(
     drain, write, taken, written = ledger.drain_placements, stored.store.write, [], []
 
     def drain_and_change(changed: set[str], most: int) -> list[tuple[str, Any]]:
-        found = drain(changed, most if not taken else 3)
-        if found and not taken:
-            ledger.put_back(changed, [one for one, _ in found])
-        taken.extend(one for one, _ in found)
-        return found
+        drained = drain(changed, most if not taken else 3)
+        if drained and not taken:
+            ledger.put_back(changed, [placement for placement, _ in drained])
+        taken.extend(placement for placement, _ in drained)
+        return drained
 
     def noted(changes: Any, *arguments: Any, **options: Any) -> None:
-        written.extend(one for one, _ in changes)
+        written.extend(placement for placement, _ in changes)
         write(changes, *arguments, **options)
 
     monkeypatch.setattr(journal_module, "_AT_ONCE", 1)
@@ -342,14 +342,14 @@ def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
 
 
 def test_an_explanation_is_there_after_a_restart(restart: Any, stored: Stored) -> None:
-    (one,) = new_ids(1)
-    file = file_opened(one, decision={"id": 4})
+    (placement,) = new_ids(1)
+    file = file_opened(placement, decision={"id": 4})
     stored.announce(opened=[file], decisions=[decision(4, "union/b1", "union/b0")])
-    before = stored.service.get(f"/v1/placements/{one}").get_json()
+    before = stored.service.get(f"/v1/placements/{placement}").get_json()
     assert len(before["candidates"]) == 2
     assert before["refused"]
     again = restart()
-    after = again.service.get(f"/v1/placements/{one}").get_json()
+    after = again.service.get(f"/v1/placements/{placement}").get_json()
     assert after == before
 
 
@@ -360,14 +360,14 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
     stored.announce(opened=[opened(known, 1), opened(missed, 2)])
     again = restart(away="starting")
     restore = {"element": "union/b0", "placed_at": clock.time}
-    told = again.announce(
+    answer = again.announce(
         opened=[{**opened(known, 1), "restore": restore}], ended=[closed(missed, 7)], complete=True
     )
-    assert told["unknown"] == [missed]
+    assert answer["unknown"] == [missed]
     again.store.away = None
     wait_until(lambda: again.journal.status.ok)
     assert again.state.placement(missed).state == "open"
-    assert [one["placement_id"] for one in again.announce()["open"]] == [missed], "its node is asked"
+    assert [held["placement_id"] for held in again.announce()["open"]] == [missed], "its node is asked"
     for _ in range(10):
         clock.time += RESTORED_LEASE / 8
         assert again.announce()["open"] is None, "once"
@@ -384,8 +384,8 @@ def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_le
     stored.journal.start()
     stored.announce()
 
-    def end(*some: str) -> None:
-        stored.say(ended=[closed(one, 7) for one in some])
+    def end(*placements: str) -> None:
+        stored.say(ended=[closed(placement, 7) for placement in placements])
 
     stored.store.slow.clear()
     end(*ids[:5])
@@ -399,7 +399,7 @@ def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_le
     wait_until(lambda: stored.journal.status.ok)
     stored.announce()
     listed = stored.service.get("/v1/files?state=ended").get_json()["files"]
-    assert sorted(one["placement_id"] for one in listed) == sorted(ids[:14])
+    assert sorted(placement["placement_id"] for placement in listed) == sorted(ids[:14])
     end(ids[14])
     wait_until(lambda: len(stored.in_database()) == 2)
     stored.journal.stop()
@@ -409,16 +409,16 @@ def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_le
 def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
     restart: Any, clock: Any, stored: Stored
 ) -> None:
-    (one,) = stored.open()
-    stored.announce(opened=[opened(one)])
+    (placement,) = stored.open()
+    stored.announce(opened=[opened(placement)])
     again = restart()
     clock.time += RESTORED_LEASE + 1
-    assert [held["placement_id"] for held in again.announce()["open"]] == [one]
+    assert [held["placement_id"] for held in again.announce()["open"]] == [placement]
 
 
 def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock: Any) -> None:
-    (one,) = stored.open()
-    stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
+    (placement,) = stored.open()
+    stored.announce(opened=[{**opened(placement), "path": "/d/f.1"}], ended=[closed(placement, 7.0)])
     with stored.state._lock:
         stored.state.ledger.learn()
     expected = stored.service.post(
@@ -428,8 +428,8 @@ def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock
 
 
 def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
-    (one,) = stored.open()
-    stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
+    (placement,) = stored.open()
+    stored.announce(opened=[{**opened(placement), "path": "/d/f.1"}], ended=[closed(placement, 7.0)])
     sizes = store_of(stored.store.database).sizes()[0]
     assert {key.pattern: known.median for key, known in sizes} == {"": 7.0, "/d/f.#": 7.0}
 
@@ -437,7 +437,7 @@ def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
 def test_an_explanation_is_read_aside_of_the_event_loop(
     restart: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one,) = stored.open()
+    (placement,) = stored.open()
     again = restart()
     readers: list[str] = []
     read = again.store.explanation
@@ -448,7 +448,7 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
 
     monkeypatch.setattr(again.store, "explanation", noted)
     edge = Edge(again.service.app)
-    asked = request_for(f"/v1/placements/{one}", headers=[(b"host", b"127.0.0.1")])
+    asked = request_for(f"/v1/placements/{placement}", headers=[(b"host", b"127.0.0.1")])
     answer = asyncio.run(answer_to(edge, asked))
     edge.close()
     assert answer is not None

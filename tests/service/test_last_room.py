@@ -29,7 +29,9 @@ def pair(postgresql: Any, tmp_path: Path) -> Iterator[tuple[Running, Running]]:
             stack.callback(service.end)
             services.append(service.wait_ready())
         for service in services:
-            wait_until(lambda one=service: check_of(one, "other-services")["ok"] and sees_all(one))
+            wait_until(
+                lambda service=service: check_of(service, "other-services")["ok"] and sees_all(service)
+            )
         yield services[0], services[1]
 
 
@@ -44,11 +46,11 @@ def test_two_that_are_asked_at_once_give_the_last_room_once(pair: tuple[Running,
             answers = list(callers.map(ask, pair * 2 * DISKS))
             given = [answer for status, answer in answers if status == 200]
             assert sorted(status for status, _ in answers) == [200] * DISKS + [409] * 3 * DISKS
-            assert len({one["element"] for one in given}) == DISKS
-            for one in given:
-                assert pair[0].call("DELETE", f"/v1/places/{one['place_id']}")[0] == 200
+            assert len({place["element"] for place in given}) == DISKS
+            for place in given:
+                assert pair[0].call("DELETE", f"/v1/places/{place['place_id']}")[0] == 200
             for service in pair:
-                wait_until(lambda one=service: no_claims(one))
+                wait_until(lambda service=service: no_claims(service))
 
 
 def no_claims(service: Running) -> bool:

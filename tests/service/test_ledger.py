@@ -58,10 +58,10 @@ def report(ledger: Ledger, placement_id: str, now: float, **known: Any) -> list[
     return ledger.take(files([opened]), "n1", now, lambda *_: None)[0]
 
 
-def shown(one: Placement, taken: float) -> float:
+def shown(record: Placement, taken: float) -> float:
     """Which part of a stream a sample of that moment shows, with a window of two seconds."""
-    ended = math.inf if one.ended_at is None else one.ended_at
-    first, last = (max(0.0, taken - moment) for moment in (ended, one.placed_at))
+    ended = math.inf if record.ended_at is None else record.ended_at
+    first, last = (max(0.0, taken - moment) for moment in (ended, record.placed_at))
     return math.exp(-first / 2) - math.exp(-last / 2)
 
 
@@ -212,10 +212,10 @@ def test_the_records_of_a_user_are_found_alone() -> None:
         ledger.end(f"{number:016x}", EndReason.CLOSED, 70)
     ledger.release("0000000000000005", 71)
 
-    def found(user: str) -> list[str]:
+    def ids_of(user: str) -> list[str]:
         return sorted(record.placement_id[-1] for record in ledger.records(user))
 
-    assert (found("alice"), found("bob"), found("eve")) == (["3", "7"], ["4", "6", "8"], [])
+    assert (ids_of("alice"), ids_of("bob"), ids_of("eve")) == (["3", "7"], ["4", "6", "8"], [])
 
 
 def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Ledger) -> None:
@@ -321,9 +321,9 @@ class LedgerMachine(RuleBasedStateMachine):
     def counts_equal_a_recount(self) -> None:
         for row, name in enumerate(NAMES):
             mine = [record for record in self.ledger.records() if record.element.id == name]
-            active = [one for one in mine if one.state is not PlacementState.ENDED]
+            active = [record for record in mine if record.state is not PlacementState.ENDED]
             assert self.ledger.counts.open_now[row] == len(active)
-            assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
+            assert self.ledger.counts.reserved[row] == sum(record.expected_bytes or 0 for record in active)
             assert self.ledger.counts.averaged[row] >= 0
 
     @invariant()

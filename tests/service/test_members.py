@@ -82,17 +82,17 @@ def members(folder: Path, clock: Any, reader: Any, vos: frozenset[str] | None = 
     return Members(mapping, Memberships(mapping, folder / "members.json"), clock, lambda: vos, reader)
 
 
-def homes(one: Members) -> dict[str, str]:
-    found = {user: one.home(user) for user in ("alice", "bob", "carol", "dave")}
-    return {user: home.vo for user, home in found.items() if home is not None}
+def homes(people: Members) -> dict[str, str]:
+    known = {user: people.home(user) for user in ("alice", "bob", "carol", "dave")}
+    return {user: home.vo for user, home in known.items() if home is not None}
 
 
 def test_the_first_group_of_the_file_counts(tmp_path: Path, clock: Any) -> None:
-    one = members(tmp_path, clock, Reader())
-    assert homes(one) == {}
-    assert one.step() == 300.0
-    assert homes(one) == {"alice": "materials", "bob": "materials", "carol": "physics"}
-    home = one.home("carol")
+    people = members(tmp_path, clock, Reader())
+    assert homes(people) == {}
+    assert people.step() == 300.0
+    assert homes(people) == {"alice": "materials", "bob": "materials", "carol": "physics"}
+    home = people.home("carol")
     assert home is not None
     assert home.source == "LDAP group cn=phys,ou=groups"
 
@@ -101,17 +101,17 @@ def test_what_was_read_is_used_while_the_directory_is_away_and_after_a_restart(
     tmp_path: Path, clock: Any
 ) -> None:
     reader = Reader()
-    one = members(tmp_path, clock, reader)
-    one.step()
+    people = members(tmp_path, clock, reader)
+    people.step()
     reader.error = "nobody listens"
     clock.time += 100
-    assert one.step() < 300.0
-    assert homes(one)["alice"] == "materials"
-    assert one.notes() == ["The directory of members is away: 3 people in groups, read 100 s ago."]
-    (_, check) = one.checks()
+    assert people.step() < 300.0
+    assert homes(people)["alice"] == "materials"
+    assert people.notes() == ["The directory of members is away: 3 people in groups, read 100 s ago."]
+    (_, check) = people.checks()
     assert check == Check("directory", False, "nobody listens; 3 people in groups, read 100 s ago")
     again = members(tmp_path, clock, reader)
-    assert homes(again) == homes(one)
+    assert homes(again) == homes(people)
     again.step()
     assert "read 100 s ago" in again.notes()[0]
     assert (tmp_path / "members.json").stat().st_mode & 0o777 == 0o600
@@ -120,17 +120,17 @@ def test_what_was_read_is_used_while_the_directory_is_away_and_after_a_restart(
 def test_a_directory_that_stays_away_is_asked_less_and_less(tmp_path: Path, clock: Any) -> None:
     reader = Reader()
     reader.error = "nobody listens"
-    one = members(tmp_path, clock, reader)
-    pauses = [one.step() for _ in range(12)]
+    people = members(tmp_path, clock, reader)
+    pauses = [people.step() for _ in range(12)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (2.0, 300.0)
-    assert one.notes() == ["The directory of members is away: groups were never read."]
+    assert people.notes() == ["The directory of members is away: groups were never read."]
 
 
 @pytest.mark.parametrize("harm", ["", "{", '{"mapping": 1}', "[]", '{"mapping": "x", "groups": [[1]]}'])
 def test_a_copy_that_cannot_be_used_is_not(tmp_path: Path, clock: Any, harm: str) -> None:
-    one = members(tmp_path, clock, Reader())
-    one.step()
+    people = members(tmp_path, clock, Reader())
+    people.step()
     (tmp_path / "members.json").write_text(harm)
     assert homes(members(tmp_path, clock, Reader())) == {}
 
@@ -142,11 +142,11 @@ def test_a_copy_made_by_another_file_is_not_used(tmp_path: Path, clock: Any) -> 
 
 
 def test_a_rule_for_an_organisation_nobody_knows_is_named_and_not_used(tmp_path: Path, clock: Any) -> None:
-    one = members(tmp_path, clock, Reader(), frozenset({"physics"}))
-    one.step()
-    one.check()
-    assert homes(one) == {"bob": "physics", "carol": "physics"}
-    (check, _) = one.checks()
+    people = members(tmp_path, clock, Reader(), frozenset({"physics"}))
+    people.step()
+    people.check()
+    assert homes(people) == {"bob": "physics", "carol": "physics"}
+    (check, _) = people.checks()
     assert check.ok is False
     assert check.detail == (
         f"{tmp_path / 'members.toml'}, line 6: the site has no organisation 'materials' (it has: physics)"
@@ -190,16 +190,16 @@ def test_a_password_is_not_sent_in_clear_over_a_network(tmp_path: Path) -> None:
     with pytest.raises(MembersFileError, match=r"would go to ldap://ldap.example.org unencrypted"):
         written(tmp_path, remote)
     for safe in (remote.replace("ldap://", "ldaps://"), remote.replace("[ldap]", "[ldap]\nstart_tls = true")):
-        found = written(tmp_path, safe).ldap
-        assert found is not None
-        assert found.password_file == tmp_path / "p"
+        ldap = written(tmp_path, safe).ldap
+        assert ldap is not None
+        assert ldap.password_file == tmp_path / "p"
 
 
 def needs_of_carol(service: Any) -> str:
     """Return the generation an agent is told."""
     said = {"incarnation": "a" * 16, "users": ["carol"]}
-    found: str = service.post("/v1/nodes/n1/announcements", said).get_json()["needs"][0]["generation"]
-    return found
+    generation: str = service.post("/v1/nodes/n1/announcements", said).get_json()["needs"][0]["generation"]
+    return generation
 
 
 def test_a_decision_never_waits_for_the_directory(

@@ -108,11 +108,16 @@ def test_an_answer_is_read_once_at_the_edge(monitor: Monitor, seen: Seen) -> Non
 
 
 def test_flags_and_capabilities_of_the_monitor_are_read(monitor: Monitor, seen: Seen) -> None:
-    told = {"read_capability_bytes_per_second": 2e9, "write_capability_bytes_per_second": None}
-    monitor.body = {"sequence": 1, "observations": [observation(degraded=True, no_create=True, **told)]}
+    rates = {"read_capability_bytes_per_second": 2e9, "write_capability_bytes_per_second": None}
+    monitor.body = {"sequence": 1, "observations": [observation(degraded=True, no_create=True, **rates)]}
     seen.observer.step()
-    one = seen.taken[0][0]
-    assert (one.degraded, one.no_create, one.read_capability, one.write_capability) == (True, True, 2e9, None)
+    taken = seen.taken[0][0]
+    assert (taken.degraded, taken.no_create, taken.read_capability, taken.write_capability) == (
+        True,
+        True,
+        2e9,
+        None,
+    )
 
 
 def test_an_element_the_monitor_never_saw_has_no_sample(monitor: Monitor, seen: Seen) -> None:
@@ -138,10 +143,10 @@ def test_an_answer_with_changes_alone_keeps_the_rest_until_a_whole_one(monitor: 
     seen.observer.step()
     monitor.body = {"sequence": 2, "complete": False, "observations": [observation("u/b", free_bytes=3.0)]}
     seen.observer.step()
-    assert [(one.element, one.free_bytes) for one in seen.taken[-1]] == [("u/a", 7.0), ("u/b", 3.0)]
+    assert [(taken.element, taken.free_bytes) for taken in seen.taken[-1]] == [("u/a", 7.0), ("u/b", 3.0)]
     monitor.body = {"sequence": 3, "complete": True, "observations": [observation("u/b")]}
     seen.observer.step()
-    assert [one.element for one in seen.taken[-1]] == ["u/b"]
+    assert [taken.element for taken in seen.taken[-1]] == ["u/b"]
 
 
 def test_the_same_sequence_again_is_not_asked_for_in_a_hot_loop(monitor: Monitor, seen: Seen) -> None:
@@ -289,7 +294,7 @@ def test_without_a_monitor_nothing_is_asked_and_the_notes_say_so() -> None:
     assert observer.notes(NOW) == ["No observations: no monitor is configured."]
 
 
-def told(count: int, **facts: Any) -> list[dict[str, Any]]:
+def observations(count: int, **facts: Any) -> list[dict[str, Any]]:
     """What a monitor says of so many elements, in an answer of several pieces."""
     return [observation(f"union/b{number}", **facts) for number in range(count)]
 
@@ -300,30 +305,30 @@ def told(count: int, **facts: Any) -> list[dict[str, Any]]:
 def test_an_answer_is_the_same_in_pieces_and_as_a_whole(
     detail: str, layout: dict[str, Any], last: bool
 ) -> None:
-    listed = told(700, detail=detail)
+    listed = observations(700, detail=detail)
     answer = {"sequence": 7, "complete": False, "observations": listed}
     if last:
         answer = {"observations": listed, "sequence": 7, "complete": False}
     turns: list[None] = []
-    answer, found = observer_module._read(
+    answer, taken = observer_module._read(
         json.dumps(answer, **layout).encode(), NOW, lambda: turns.append(None)
     )
     assert (answer["sequence"], answer["complete"]) == (7, False)
-    assert [one.element for one in found] == [one["element"] for one in listed]
-    assert {(one.detail, one.current_read_rate, one.sampled_at) for one in found} == {
+    assert [observed.element for observed in taken] == [sent["element"] for sent in listed]
+    assert {(observed.detail, observed.current_read_rate, observed.sampled_at) for observed in taken} == {
         (detail, 1.0, NOW - 0.5)
     }
     assert len(turns) >= 6, "others may go first"
 
 
 def test_one_element_that_cannot_be_read_hides_no_other() -> None:
-    listed = told(700)
+    listed = observations(700)
     listed[431]["queue_depth"] = "deep"
     listed[433]["element"] = None
     body = json.dumps({"sequence": 7, "observations": listed}).encode()
-    answer, found = observer_module._read(body, NOW, lambda: None)
-    assert [one.element for one in found] == [
-        one["element"] for number, one in enumerate(listed) if number not in (431, 433)
+    answer, taken = observer_module._read(body, NOW, lambda: None)
+    assert [observed.element for observed in taken] == [
+        sent["element"] for number, sent in enumerate(listed) if number not in (431, 433)
     ]
     assert "observations.431.queue_depth" in answer["odd"]
     with pytest.raises(MonitorError, match="cannot be read"):

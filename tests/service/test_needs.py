@@ -25,7 +25,7 @@ class NeedsOfUsers:
 
     def entries(self, user: str, now: float = NOW) -> dict[str | None, Any]:
         answer = json.loads(b"[%b]" % self.needs.of(user, now).body)
-        return {one["application"]: one for one in answer}
+        return {need["application"]: need for need in answer}
 
 
 def test_each_application_with_requirements_has_an_entry_beside_the_users_own() -> None:

@@ -1,11 +1,13 @@
 """Which nodes suit a task: by what their storage offers, their links, and what is open there already."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from ses_service.decision.node_groups import NodeGroups
 from ses_service.decision.node_selection import rank_nodes
 from ses_service.decision.nodes import Fleet, LimitedBy, NodeDecision, NodesQuestion, fleet
+from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.placement import Reason
 from ses_service.model.entities import ElementState, Environment, Requirement, Subject
 from ses_service.model.nodes import ByHost, NetworkLink, NodeClass
@@ -52,6 +54,30 @@ def test_a_node_is_as_good_as_the_best_it_can_reach(site: Any) -> None:
     assert first.limited_by is LimitedBy.ELEMENT
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_a_node_excludes_is_not_offered_there(site: Any, count: int) -> None:
+    there = site(site.element("u/a", write=400), site.element("u/b", write=100)).see_all()
+    excluded = {
+        "u/a": ExcludedOn({"n1": "its mode in the union is NC", "n3": "no space"}, everywhere=False),
+        "u/b": ExcludedOn({"n3": "no space"}, everywhere=False),
+    }
+    asked = NodesQuestion(there.question(there.write(50)), count)
+    nodes, view = nodes_of(of("thin", "n1", "n2", "n3")), replace(there.view, excluded=excluded)
+    order = rank_nodes(NodeGroups(asked, view, nodes, {}, there.policies), there.NOW)
+    assert [(node.node, node.element.id) for node in order.candidates] == [("n2", "u/a"), ("n1", "u/b")]
+    (refused,) = order.refused
+    assert (refused.nodes, refused.reason) == (("n3",), Reason.EXCLUDED)
+    assert refused.detail == "u/a is excluded on n1: its mode in the union is NC; excluded on n3: no space."
+
+
+def test_what_all_exclude_is_offered_nowhere(site: Any) -> None:
+    there = site(site.element("u/a", write=400), site.element("u/b", write=100)).see_all()
+    view = replace(there.view, excluded={"u/a": ExcludedOn({"n1": "lost"}, everywhere=True)})
+    asked = NodesQuestion(there.question(there.write(50)))
+    order = rank_nodes(NodeGroups(asked, view, nodes_of(of("thin", "n2")), {}, there.policies), there.NOW)
+    assert [node.element.id for node in order.candidates] == ["u/b"]
+
+
 def test_the_prediction_is_the_one_for_files(site: Any) -> None:
     there = site.equal(3).see_all().see("b0", write=60).carry("b1", 2)
     of_files = {candidate.element.id: candidate for candidate in there.decide(site.write(80)).candidates}
@@ -96,7 +122,9 @@ def test_hard_requirements_refuse_nodes_with_the_nearest_offer(site: Any) -> Non
     )
     order = ranked(there, nodes, site.write(300, hard=True), exclude=frozenset({"n3"}))
     assert names(order) == ["n4"]
-    answer = {one.node_class: one for one in order.refused if one.reason is not Reason.EXCLUDED}
+    answer = {
+        refusal.node_class: refusal for refusal in order.refused if refusal.reason is not Reason.EXCLUDED
+    }
     assert answer["far"].reason is Reason.HARD_REQUIREMENT
     assert answer["far"].detail == (
         "slow/b is the nearest. Its predicted current-write-rate is 100 MB/s; the hard minimum is 300 MB/s."
@@ -105,7 +133,7 @@ def test_hard_requirements_refuse_nodes_with_the_nearest_offer(site: Any) -> Non
         "Their own link leaves a stream a current-write-rate of 200 MB/s; the hard minimum is 300 MB/s."
     )
     assert (answer["none"].reason, answer["none"].nodes) == (Reason.UNREACHABLE, ("n5",))
-    (excluded,) = (one for one in order.refused if one.reason is Reason.EXCLUDED)
+    (excluded,) = (refusal for refusal in order.refused if refusal.reason is Reason.EXCLUDED)
     assert excluded.nodes == ("n3",)
     assert order.total == 5
 
@@ -145,7 +173,7 @@ def test_nodes_that_are_not_described_are_those_heard_of(site: Any) -> None:
     heard = {"n1": frozenset({"a"}), "n2": frozenset({"a", "b"}), "n3": frozenset()}
     order = ranked(there, nodes_of(heard=heard), storage_system="b")
     assert names(order) == ["n2"]
-    assert [one.nodes for one in order.refused] == [("n3",), ("n1",)]
+    assert [refusal.nodes for refusal in order.refused] == [("n3",), ("n1",)]
     assert "no classes of nodes" in order.notes[0]
     assert ranked(there, nodes_of()).notes == (
         "No nodes are known: the site describes none, and no agent reports.",
@@ -161,23 +189,23 @@ def test_only_degraded_elements_are_used_where_there_is_nothing_else(site: Any) 
     assert answer == {"n1": "a/x", "n2": "b/y"}
 
 
-@pytest.mark.parametrize(("written", "told"), [("n1", "n1.example.org"), ("n1.example.org", "n1")])
-def test_a_host_is_the_same_with_and_without_its_domain(site: Any, written: str, told: str) -> None:
+@pytest.mark.parametrize(("written", "reported"), [("n1", "n1.example.org"), ("n1.example.org", "n1")])
+def test_a_host_is_the_same_with_and_without_its_domain(site: Any, written: str, reported: str) -> None:
     there = site(site.element("a/x"), site.element("b/y"), node_access=ByHost({written: {"a"}}.items()))
-    assert site.reasons(there.decide(subject=Subject("alice", node=told))) == {"y": "unreachable"}
+    assert site.reasons(there.decide(subject=Subject("alice", node=reported))) == {"y": "unreachable"}
     nodes = nodes_of(of("thin", written, "n2", link=300))
-    busy = ranked(there, nodes, site.write(300), streams={told: 2})
+    busy = ranked(there, nodes, site.write(300), streams={reported: 2})
     assert names(busy) == ["n2", written]
-    without = ranked(there, nodes, exclude=frozenset({told}))
+    without = ranked(there, nodes, exclude=frozenset({reported}))
     assert (names(without), without.notes) == (["n2"], ())
-    assert names(ranked(there, nodes, among=frozenset({told}))) == [written]
+    assert names(ranked(there, nodes, among=frozenset({reported}))) == [written]
 
 
 def test_hosts_of_two_domains_are_two() -> None:
     known = ByHost({"n1.a.org": 1, "n1.b.org": 2, "n2.a.org": 3, "n3": 4}.items())
     asked = ("n1.a.org", "n1", "n1.c.org", "n2", "n2.b.org", "n3.c.org", "n4")
-    assert [known.get(one) for one in asked] == [1, None, None, 3, None, 4, None]
-    assert [one in known for one in asked] == [True, False, False, True, False, True, False]
+    assert [known.get(host) for host in asked] == [1, None, None, 3, None, 4, None]
+    assert [host in known for host in asked] == [True, False, False, True, False, True, False]
     assert known.named("n3.c.org") == "n3"
     assert known.named("n1") == "n1"
 

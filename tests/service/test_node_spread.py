@@ -68,9 +68,9 @@ def all_anew(groups: NodeGroups) -> list[tuple[int, int, float, LimitedBy]]:
         )
         row = int(judged.rows[best])
         chosen.append((left[best].pop(0), row, float(distance[best]), judged.limits[best]))
-        for one in groups.reach.values():
-            for place in np.flatnonzero(one.rows == row).tolist():
-                one.give(place)
+        for reach in groups.reach.values():
+            for place in np.flatnonzero(reach.rows == row).tolist():
+                reach.give(place)
         uplink = groups.fleet.uplink[groups.groups.of_class[best]]
         if uplink >= 0:
             groups.uplink_streams[uplink] += 1
@@ -84,11 +84,11 @@ def test_nothing_is_lost_by_looking_only_at_what_changed(site: Any, seed: int) -
     hard = chance.random() < 0.3
     wanted = chance.choice(([], [site.write(100, hard=hard)], [site.write(60), site.free(200)]))
     asked = NodesQuestion(there.question(*wanted), chance.randint(2, 12))
-    expected, found = (
+    expected, chosen = (
         choose(NodeGroups(asked, there.view, nodes, streams, there.policies))
         for choose in (all_anew, lambda groups: NodeSpread(groups).nodes())
     )
-    assert [(one.member, one.row, one.distance, one.limit) for one in found] == expected
+    assert [(node.member, node.row, node.distance, node.limit) for node in chosen] == expected
 
 
 def test_sites_by_chance_have_nodes_and_links_that_limit(site: Any) -> None:

@@ -195,7 +195,7 @@ def test_a_node_that_creates_files_gets_less_used_elements(site: Any, creates: b
     changed = nodes.again(first, now=NOW + 5.5)["elements"]
     assert (changed is not None) == creates
     if changed is not None:
-        assert not {one["element"] for one in changed} & set(names(first))
+        assert not {row["element"] for row in changed} & set(names(first))
         systems["union"] = replace(systems["union"], backend="mergerfs")
         nodes.rows.elements["own"][:900] = 1
         assert nodes.ask(now=NOW + 6, revision=nodes.ask(now=NOW + 6)["revision"])["elements"] is None

@@ -48,16 +48,16 @@ def test_a_method_that_is_not_served_is_answered_with_those_that_are(
     answer = service.client.open(f"{filled(path)}?twice=1&twice=2", method=method.upper())
     assert answer.status_code == 405
     allowed = {part.strip() for part in answer.headers["Allow"].split(",")}
-    assert allowed - {"HEAD", "OPTIONS"} == {one.upper() for one in PATHS[path]}
+    assert allowed - {"HEAD", "OPTIONS"} == {verb.upper() for verb in PATHS[path]}
     detail = answer.get_json()["detail"]
     assert detail.startswith(f"{method.upper()} is not served at this path; ")
-    assert all(one in detail for one in allowed)
+    assert all(verb in detail for verb in allowed)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_methods_a_path_says_it_takes_are_those_of_the_contract(service: Any, path: str) -> None:
     allowed = {part.strip() for part in service.client.options(filled(path)).headers["Allow"].split(",")}
-    assert allowed - {"HEAD", "OPTIONS"} == {one.upper() for one in PATHS[path]}
+    assert allowed - {"HEAD", "OPTIONS"} == {verb.upper() for verb in PATHS[path]}
 
 
 WITH_BODY = [
@@ -80,7 +80,7 @@ def test_a_body_that_is_no_object_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("path", "method", "member", "most", "one"),
+    ("path", "method", "member", "most", "value"),
     [
         ("/v1/members/accounts", "PUT", "accounts", 20_000, {"user": "a", "vo": "b"}),
         ("/v1/selections", "POST", "exclude", 1000, "a/b"),
@@ -88,14 +88,14 @@ def test_a_body_that_is_no_object_changes_nothing(
     ],
 )
 def test_a_list_with_one_member_too_many_is_refused_by_its_length(
-    service: Any, path: str, method: str, member: str, most: int, one: Any
+    service: Any, path: str, method: str, member: str, most: int, value: Any
 ) -> None:
-    body = {"subject": {"user": "alice"}, member: [one] * (most + 1)}
+    body = {"subject": {"user": "alice"}, member: [value] * (most + 1)}
     if path != "/v1/selections":
         del body["subject"]
     answer = service.client.open(path, method=method, json=body)
     assert answer.status_code == 422
-    (error,) = (found for found in answer.get_json()["errors"] if found["location"] == f"json.{member}")
+    (error,) = (listed for listed in answer.get_json()["errors"] if listed["location"] == f"json.{member}")
     assert f"at most {most} items" in error["message"]
 
 

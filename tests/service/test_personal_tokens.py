@@ -43,7 +43,7 @@ class People:
 
     def names(self, user: str = "alice") -> list[str]:
         listed = self.call(self.portal, "GET", "/v1/tokens", acting=user).get_json()["tokens"]
-        return [one["name"] for one in listed]
+        return [token["name"] for token in listed]
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_last_use_is_reported(people: People) -> None:
 
     def used() -> float | None:
         listed = people.call(people.portal, "GET", "/v1/tokens", acting="alice").get_json()["tokens"]
-        (found,) = (one["used"] for one in listed)
-        value: float | None = found
+        (last,) = (shown["used"] for shown in listed)
+        value: float | None = last
         return value
 
     assert used() is None
@@ -173,7 +173,7 @@ def test_nobody_is_kept_waiting_while_tokens_are_written(
     kept, holders = people.service.runtime.personal_tokens, []
     monkeypatch.setattr("os.fsync", lambda _: holders.append((kept.find(token), kept.ended(token))))
     people.token(name="more")
-    assert [(one.name, ended) for one, ended in holders] == [("laptop", None)]
+    assert [(holder.name, ended) for holder, ended in holders] == [("laptop", None)]
     assert kept.find(token) is not None
     assert len(holders) == 1, "who shows a token writes nothing"
 
@@ -254,13 +254,13 @@ def test_token_of_a_user_of_the_machine_is_refused_while_it_knows_no_such_user(
     kept = PersonalTokens(tmp_path / "kept.json", lambda: clock.time)
     token, _ = kept.make("alice", "laptop", Scope.ALL, 1, is_of_machine=True)
     of_portal, _ = kept.make("alice", "portal", Scope.ALL, 1)
-    found = []
+    matches = []
     for now in ({"alice": 4001}, {}, {"alice": 4002}, {"alice": 4001}):
         known.clear()
         known.update(now)
         kept.write_uses()
-        found.append((kept.find(token) is not None, kept.find(of_portal) is not None))
-    assert found == [(True, True), (False, True), (False, True), (True, True)]
+        matches.append((kept.find(token) is not None, kept.find(of_portal) is not None))
+    assert matches == [(True, True), (False, True), (False, True), (True, True)]
     with pytest.raises(PersonalTokenError, match="knows no user bob"):
         kept.make("bob", "laptop", Scope.ALL, 1, is_of_machine=True)
     again = PersonalTokens(tmp_path / "kept.json", lambda: clock.time)

@@ -65,19 +65,19 @@ def report(place: Given, **more: Any) -> Given:
 
 def open_places(service: Service, **query: Any) -> list[str]:
     listed = service.get("/v1/places", query_string=query).get_json()["places"]
-    return [one["place_id"] for one in listed]
+    return [place["place_id"] for place in listed]
 
 
 def test_a_place_is_a_directory_with_a_claim_that_the_next_caller_sees(scratch: Service) -> None:
     given = [ask(scratch, expected_bytes=50 * GB, name=f"run-{number}") for number in range(8)]
-    assert set(Counter(one["element"] for one in given).values()) == {2}
+    assert set(Counter(place["element"] for place in given).values()) == {2}
     first = given[0]
     assert first["directory"] == f"/mnt/{first['element'].partition('/')[2]}/run-0"
     assert (first["claimed_bytes"], first["expected_from"]) == (50 * GB, "request")
     assert len(first["candidates"]) == 4
     elements = scratch.get("/v1/elements").get_json()["elements"]
     assert [element["open_placements"] for element in elements] == [2, 2, 2, 2]
-    assert open_places(scratch) == [one["place_id"] for one in sorted(given, key=_latest, reverse=True)]
+    assert open_places(scratch) == [place["place_id"] for place in sorted(given, key=_latest, reverse=True)]
 
 
 def _latest(place: Given) -> tuple[float, str]:
@@ -89,10 +89,10 @@ def test_a_size_that_is_stated_is_never_given_where_it_does_not_fit_beside_the_c
 ) -> None:
     for _ in range(4):
         ask(scratch, expected_bytes=300 * GB)
-    told = ask(scratch, 409, expected_bytes=300 * GB)
-    assert told["type"].endswith("nothing-fits")
-    assert "No directory of union fits" in told["detail"]
-    assert {one["reason"] for one in told["refused"]} == {"no-space"}
+    answer = ask(scratch, 409, expected_bytes=300 * GB)
+    assert answer["type"].endswith("nothing-fits")
+    assert "No directory of union fits" in answer["detail"]
+    assert {refusal["reason"] for refusal in answer["refused"]} == {"no-space"}
     assert ask(scratch, expected_bytes=100 * GB)["state"] == "open"
 
 
@@ -101,7 +101,7 @@ def test_files_count_the_claims_of_places_and_places_those_of_files(scratch: Ser
     ranked = scratch.post(
         "/v1/selections", {"subject": {"user": "bob"}, "expected_bytes": 200 * GB}
     ).get_json()
-    assert [one["element"] for one in ranked["refused"]] == [place["element"]]
+    assert [refusal["element"] for refusal in ranked["refused"]] == [place["element"]]
     loads = {
         element["id"]: element["open_placements"]
         for element in scratch.get("/v1/elements").get_json()["elements"]
@@ -211,8 +211,8 @@ def test_a_node_that_watches_a_place_learns_that_it_was_released(scratch: Servic
     place = ask(scratch, process=PROCESS)
     announce(scratch, opened=[report(place)])
     scratch.client.delete(f"/v1/places/{place['place_id']}")
-    told = announce(scratch, opened=[report(place)])
-    assert (told["unknown"], told["refused"]) == ([place["place_id"]], [])
+    answer = announce(scratch, opened=[report(place)])
+    assert (answer["unknown"], answer["refused"]) == ([place["place_id"]], [])
 
 
 def test_places_of_unknown_size_are_given_where_few_like_them_found_no_room(scratch: Service) -> None:
@@ -284,10 +284,10 @@ def test_500_places_asked_at_once_by_50_nodes_are_spread(scratch: Service) -> No
             given[client.post("/v1/places", json=body).get_json()["element"]] += 1
 
     nodes = [threading.Thread(target=node, args=(number,)) for number in range(50)]
-    for one in nodes:
-        one.start()
-    for one in nodes:
-        one.join()
+    for thread in nodes:
+        thread.start()
+    for thread in nodes:
+        thread.join()
     assert sum(given.values()) == 500
     assert max(given.values()) <= 1.25 * 500 / 4
 

@@ -24,19 +24,19 @@ class Services:
     def begin(self) -> Running:
         folder = self._folder / str(len(self.begun))
         folder.mkdir()
-        one = Running(folder, "--trust-loopback", f"--site={SITE}", f"--database-url={self._url}")
-        self.begun.append(one)
-        one.wait_ready()
-        wait_until(lambda: check_of(one, "database")["ok"] and check_of(one, "other-services")["ok"])
-        return one
+        service = Running(folder, "--trust-loopback", f"--site={SITE}", f"--database-url={self._url}")
+        self.begun.append(service)
+        service.wait_ready()
+        wait_until(lambda: check_of(service, "database")["ok"] and check_of(service, "other-services")["ok"])
+        return service
 
 
 @pytest.fixture(scope="module")
 def services(postgresql: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     made = Services(tmp_path_factory.mktemp("services"), postgresql.url)
     yield made
-    for one in made.begun:
-        one.end(signal.SIGKILL)
+    for service in made.begun:
+        service.end(signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -69,27 +69,27 @@ def carried(service: Running) -> int:
 def test_a_place_counts_and_is_released_at_any_service(pair: tuple[Running, Running]) -> None:
     first, second = pair
     given = give(first, request())
-    one = given["place_id"]
+    place_id = given["place_id"]
     wait_until(lambda: carried(second) == 1)
-    assert listed(second)[one]["directory"] == given["directory"]
-    assert second.call("GET", f"/v1/places/{one}")[1]["candidates"]
-    status, ended = second.call("DELETE", f"/v1/places/{one}")
+    assert listed(second)[place_id]["directory"] == given["directory"]
+    assert second.call("GET", f"/v1/places/{place_id}")[1]["candidates"]
+    status, ended = second.call("DELETE", f"/v1/places/{place_id}")
     assert (status, ended["state"]) == (200, "ended")
     wait_until(lambda: carried(first) == carried(second) == 0)
-    assert one not in listed(first)
-    assert listed(first, "ended")[one]["end_reason"] == "closed"
+    assert place_id not in listed(first)
+    assert listed(first, "ended")[place_id]["end_reason"] == "closed"
 
 
 def test_who_renews_a_place_may_use_any_service(pair: tuple[Running, Running]) -> None:
     first, second = pair
     given = give(first, request(process=PROCESS, subject={"user": "alice", "node": "quiet"}))
-    one = given["place_id"]
-    wait_until(lambda: one in listed(second))
+    place_id = given["place_id"]
+    wait_until(lambda: place_id in listed(second))
     for service in (second, first, second):
-        status, renewed = service.call("POST", f"/v1/places/{one}/renewals", {"written_bytes": 5})
+        status, renewed = service.call("POST", f"/v1/places/{place_id}/renewals", {"written_bytes": 5})
         assert (status, renewed["state"]) == (200, "open"), renewed
     wait_until(lambda: carried(first) == carried(second) == 1)
-    first.call("DELETE", f"/v1/places/{one}")
+    first.call("DELETE", f"/v1/places/{place_id}")
     wait_until(lambda: carried(first) == carried(second) == 0)
 
 
@@ -105,12 +105,12 @@ def test_the_service_that_hears_of_the_node_watches_the_place(pair: tuple[Runnin
 
     announce()
     given = give(first, request(process=PROCESS, subject={"user": "alice", "node": "n1"}))
-    one = given["place_id"]
-    wait_until(lambda: [held["placement_id"] for held in announce()["open"] or []] == [one])
-    announce(opened=[{"placement_id": one, "user": "alice", "device": 0, "inode": "0"}])
-    wait_until(lambda: listed(first)[one]["followed"])
-    announce(ended=[{"placement_id": one, "reason": "exited", "bytes_written": 7}])
-    wait_until(lambda: one not in listed(first))
+    place_id = given["place_id"]
+    wait_until(lambda: [held["placement_id"] for held in announce()["open"] or []] == [place_id])
+    announce(opened=[{"placement_id": place_id, "user": "alice", "device": 0, "inode": "0"}])
+    wait_until(lambda: listed(first)[place_id]["followed"])
+    announce(ended=[{"placement_id": place_id, "reason": "exited", "bytes_written": 7}])
+    wait_until(lambda: place_id not in listed(first))
     wait_until(lambda: carried(first) == carried(second) == 0)
 
 

@@ -16,10 +16,10 @@ def test_the_defaults_are_those_of_the_core() -> None:
 
 
 def test_every_field_is_a_setting_that_says_what_it_is_for() -> None:
-    assert [one.name for one in settings()] == [field.name for field in dataclasses.fields(Policies)]
-    assert all(one.says for one in settings())
-    assert policies_of({one.name: list(one.default) if isinstance(one.default, frozenset) else one.default
-                        for one in settings()}) == Policies()  # fmt: skip
+    assert [setting.name for setting in settings()] == [field.name for field in dataclasses.fields(Policies)]
+    assert all(setting.says for setting in settings())
+    assert policies_of({setting.name: list(setting.default) if isinstance(setting.default, frozenset)
+                        else setting.default for setting in settings()}) == Policies()  # fmt: skip
 
 
 def test_what_a_file_names_is_set_and_the_rest_keeps_its_default() -> None:

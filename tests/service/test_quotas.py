@@ -53,7 +53,7 @@ def listed(service: Any, query: str = "", **options: Any) -> dict[str, Any]:
 
 def test_those_that_are_used_up_first_come_first(filling: Any) -> None:
     body = listed(filling)
-    assert [one["name"] for one in body["quotas"]] == ["full", "alice", "mat", "bob", "carol"]
+    assert [shown["name"] for shown in body["quotas"]] == ["full", "alice", "mat", "bob", "carol"]
     full, alice, mat, bob, carol = body["quotas"]
     assert (full["full_in_days"], full["kind"]) == (0, "project")
     assert alice["full_in_days"] == pytest.approx(165 / 24, abs=0.05), "a new limit is no file"
@@ -78,7 +78,7 @@ def test_those_that_are_used_up_first_come_first(filling: Any) -> None:
 )
 def test_quotas_are_chosen(filling: Any, query: str, names: list[str]) -> None:
     body = listed(filling, query)
-    assert [one["name"] for one in body["quotas"]] == names
+    assert [shown["name"] for shown in body["quotas"]] == names
     if "limit" in query:
         assert body["total"] == 5
 
@@ -95,10 +95,10 @@ def test_a_person_sees_what_counts_for_them(serve: Any, clock: Any, tmp_path: Pa
         return service.get(f"/v1/quotas{query}", headers={"Authorization": f"Bearer {tokens[who]}"})
 
     body = seen("alice").get_json()
-    assert [one["name"] for one in body["quotas"]] == ["alice"]
+    assert [shown["name"] for shown in body["quotas"]] == ["alice"]
     assert body["sources"] == []
     assert seen("alice", "?user=bob").status_code == 403
-    assert [one["name"] for one in seen("portal", "?user=bob").get_json()["quotas"]] == ["bob"]
+    assert [shown["name"] for shown in seen("portal", "?user=bob").get_json()["quotas"]] == ["bob"]
     assert seen("portal").get_json()["total"] == 2
 
 
@@ -166,4 +166,4 @@ def test_one_quota_that_is_none_hides_no_other(answering: Any) -> None:
     odd = [{**good, "kind": "team"}, {**good, "name": None}, 7, {**good, "limit_bytes": "much"}]
     body = json.dumps({"systems": [{"system": "union", "quotas": [*odd, good]}]}).encode()
     quotas, _sources = MonitorQuotas(answering(200, body), Trust()).read()
-    assert [one.name for one in quotas] == ["alice"]
+    assert [shown.name for shown in quotas] == ["alice"]

@@ -37,10 +37,10 @@ def test_the_most_particular_level_that_states_a_kind_wins(stated: tuple[Level, 
         if level in stated and level is not Level.EXPLICIT
     )
     explicit = [rate(0.0)] if Level.EXPLICIT in stated else []
-    (found,) = resolve(ALICE, explicit, sets, 0.0)
-    assert found.level is stated[0]
-    assert found.level_name == NAMES.get(stated[0], "request")
-    assert found.requirement.bound == APPLYING.index(stated[0])
+    (need,) = resolve(ALICE, explicit, sets, 0.0)
+    assert need.level is stated[0]
+    assert need.level_name == NAMES.get(stated[0], "request")
+    assert need.requirement.bound == APPLYING.index(stated[0])
 
 
 def test_a_stored_profile_applies_to_nobody_by_itself() -> None:
@@ -58,7 +58,7 @@ def test_kinds_are_resolved_one_by_one() -> None:
         ]
     )
     resolved = resolve(ALICE, [rate(9)], sets, 0.0)
-    assert [(one.requirement.kind, one.requirement.bound, one.level) for one in resolved] == [
+    assert [(need.requirement.kind, need.requirement.bound, need.level) for need in resolved] == [
         (Kind.AVERAGE_READ_RATE, 4, Level.SITE),
         (Kind.CURRENT_WRITE_RATE, 9, Level.EXPLICIT),
         (Kind.FREE_CAPACITY, 2, Level.USER),
@@ -99,7 +99,7 @@ def test_the_sets_of_a_person_are_all_that_can_apply_to_them() -> None:
             (Level.APPLICATION, "alice2:cp"),
         ]
     )
-    levels = [(one.level, one.name) for one in sets_for_user("alice", "materials", sets)]
+    levels = [(stated.level, stated.name) for stated in sets_for_user("alice", "materials", sets)]
     assert levels == [
         (Level.APPLICATION, "alice:cp"),
         (Level.APPLICATION, "alice:dd"),
@@ -128,23 +128,23 @@ def test_what_is_passed_over_is_reported_with_what_hides_it() -> None:
     )
     alice = Subject("alice", vo="materials")
 
-    def told(now: float) -> list[tuple[str, str, float, str | None]]:
+    def named(now: float) -> list[tuple[str, str, float, str | None]]:
         return [
             (
-                one.stated.level.value,
-                one.stated.requirement.kind.value,
-                one.stated.requirement.bound,
-                one.hidden_by and one.hidden_by.level.value,
+                passed.stated.level.value,
+                passed.stated.requirement.kind.value,
+                passed.stated.requirement.bound,
+                passed.hidden_by and passed.hidden_by.level.value,
             )
-            for one in passed_over(alice, sets, now)
+            for passed in passed_over(alice, sets, now)
         ]
 
-    assert told(100.0) == [
+    assert named(100.0) == [
         ("user", "free-capacity", 7, "user"),
         ("vo", "current-write-rate", 2, None),
         ("vo", "free-capacity", 3, "user"),
     ]
-    assert told(200.0) == [
+    assert named(200.0) == [
         ("user", "free-capacity", 7, "user"),
         ("vo", "free-capacity", 3, "user"),
         ("site", "current-write-rate", 4, "vo"),
@@ -162,7 +162,7 @@ def test_a_profile_counts_only_in_its_time_and_after_what_more_particular_levels
         ]
     )
     resolved = {now: resolve(ALICE, (), sets, now)[0] for now in (99.0, 100.0, 150.0, 199.0, 200.0)}
-    assert {now: one.requirement.bound for now, one in resolved.items()} == {
+    assert {now: need.requirement.bound for now, need in resolved.items()} == {
         99.0: 3.0,
         100.0: 7.0,
         150.0: 1.0,
@@ -177,9 +177,9 @@ def test_of_more_requirements_than_a_file_can_have_hard_ones_count_and_the_other
     stated = [Requirement(kind, 1.0) for kind in kinds]
     stated[-1] = replace(stated[-1], strictness=Strictness.HARD)
     sets = index_sets([RequirementSet(Level.USER, "alice", tuple(stated))])
-    counting = [one.requirement for one in resolve(Subject("alice"), (), sets, 0.0)]
+    counting = [need.requirement for need in resolve(Subject("alice"), (), sets, 0.0)]
     assert counting == [*stated[:-2], stated[-1]]
     named = render.passed_over(passed_over(Subject("alice"), sets, 0.0), 0.0)
-    assert [(one["kind"], one["reason"]) for one in named] == [
+    assert [(passed["kind"], passed["reason"]) for passed in named] == [
         ("k7", "more than the 8 kinds a file can have, of which hard ones go first")
     ]

@@ -36,21 +36,21 @@ class Story:
             "level": "user", "level_name": user,
         }  # fmt: skip
         made["decisions"] = [{**decision(1, element), "requirements": [required]}]
-        for number, one in enumerate(made["opened"]):
-            one["path"] = f"/data/{application}/out_{number}%.dat"
-            one["decision"] = {"id": 1, "predicted": {"write": 150 * MB}}
+        for number, file in enumerate(made["opened"]):
+            file["path"] = f"/data/{application}/out_{number}%.dat"
+            file["decision"] = {"id": 1, "predicted": {"write": 150 * MB}}
         self._say(made)
         return ids
 
     def end(self, ids: list[str], *rates: float) -> None:
-        for number, one in enumerate(ids):
+        for number, placement in enumerate(ids):
             self.clock.time += 10
             rate = rates[number % len(rates)]
             achieved = {
                 "bytes_written": rate * MB * 10, "writing_seconds": 10, "open_seconds": 10,
                 "samples": [[0, 0, 0], [10, rate * MB * 10, 0]],
             }  # fmt: skip
-            end = {"placement_id": one, "reason": "closed", "achieved": achieved}
+            end = {"placement_id": placement, "reason": "closed", "achieved": achieved}
             self._say({"incarnation": AGENT, "ended": [end]})
         journal = self.service.runtime.journal
         if journal is None:
@@ -95,8 +95,8 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     story.end(alice[:5], 120, 90, 40, 120, 40)
     story.end(bob, 120)
     listed = story.files()
-    assert [one["placement_id"] for one in listed] == [alice[5], *reversed(bob), *reversed(alice[:5])]
-    assert [one["verdict"] for one in listed] == [
+    assert [file["placement_id"] for file in listed] == [alice[5], *reversed(bob), *reversed(alice[:5])]
+    assert [file["verdict"] for file in listed] == [
         None, "met", "met", "missed", "met", "missed", "nearly", "met",
     ]  # fmt: skip
     missed = listed[3]
@@ -104,18 +104,18 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     assert (missed["required"], missed["predicted"], missed["achieved"]) == (100, 150, 40)
     assert missed["write_mb_s"] == 40
 
-    def found(**asked: Any) -> list[str]:
+    def ids(**asked: Any) -> list[str]:
         return [file["placement_id"] for file in story.files(**asked)]
 
-    assert found(user="bob") == found(application="fio") == found(job="8") == found(element="union/b1")
-    assert found(user="bob") == list(reversed(bob))
-    assert found(verdict="missed") == found(verdict="missed", user="alice") == [alice[4], alice[2]]
-    assert found(verdict="missed", element="union/b1") == []
-    assert found(state="open") == [alice[5]]
-    assert found(path="out_1%") == [bob[1], alice[1]]
-    assert found(path="/fio/", verdict="met") == list(reversed(bob))
-    assert found(path="%", user="bob", state="ended") == list(reversed(bob))
-    assert found(since=story.start + 45, until=story.start + 65, state="ended") == [bob[0], alice[4]]
+    assert ids(user="bob") == ids(application="fio") == ids(job="8") == ids(element="union/b1")
+    assert ids(user="bob") == list(reversed(bob))
+    assert ids(verdict="missed") == ids(verdict="missed", user="alice") == [alice[4], alice[2]]
+    assert ids(verdict="missed", element="union/b1") == []
+    assert ids(state="open") == [alice[5]]
+    assert ids(path="out_1%") == [bob[1], alice[1]]
+    assert ids(path="/fio/", verdict="met") == list(reversed(bob))
+    assert ids(path="%", user="bob", state="ended") == list(reversed(bob))
+    assert ids(since=story.start + 45, until=story.start + 65, state="ended") == [bob[0], alice[4]]
 
     seen: list[str] = []
     page = story.page(limit=3)
@@ -124,7 +124,7 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
         if page["next"] is None:
             break
         page = story.page(limit=3, after=page["next"])
-    assert seen == [one["placement_id"] for one in listed]
+    assert seen == [file["placement_id"] for file in listed]
 
     record = story.service.get(f"/v1/files/{alice[2]}").get_json()
     assert [kind["verdict"] for kind in record["kinds"]] == ["missed"]
@@ -146,7 +146,7 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
         "the worst first"
     )
     for by in ("jobs", "users", "vos"):
-        assert sum(one["files"] for one in everything[by]) == everything["total"]["files"]
+        assert sum(part["files"] for part in everything[by]) == everything["total"]["files"]
     assert [(user["name"], user["met_ratio"]) for user in everything["users"]] == [
         ("alice", 0.4),
         ("bob", 1.0),
@@ -161,7 +161,7 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     if journal is not None:
         journal._keep_files, journal._forget_next = 35.0, 0.0
         journal._step()
-        assert found(state="ended") == [*reversed(bob), alice[4], alice[3]]
+        assert ids(state="ended") == [*reversed(bob), alice[4], alice[3]]
 
 
 def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(serve: Any) -> None:

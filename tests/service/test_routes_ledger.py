@@ -30,12 +30,12 @@ def write(service: Any, headers: dict[str, str], user: str, path: str, *sizes: f
     said = {
         "incarnation": AGENT,
         "opened": [
-            opened(one, user=user, inode=number + 1, path=f"{path}.{number}")
-            for number, one in enumerate(ids)
+            opened(placement, user=user, inode=number + 1, path=f"{path}.{number}")
+            for number, placement in enumerate(ids)
         ],
         "ended": [
-            {"placement_id": one, "reason": "closed", "bytes_written": size}
-            for one, size in zip(ids, sizes, strict=True)
+            {"placement_id": placement, "reason": "closed", "bytes_written": size}
+            for placement, size in zip(ids, sizes, strict=True)
         ],
     }
     assert service.post("/v1/nodes/n1/announcements", said, headers=headers).status_code == 200
@@ -46,15 +46,15 @@ def test_sizes_are_listed_by_user_application_and_pattern(guarded: Any) -> None:
     write(service, headers["node"], "alice", "/d/run7/out", 10.0, 30.0, 20.0)
     write(service, headers["node"], "bob", "/d/small", 1.0)
     listed = service.get("/v1/sizes", headers=headers["admin"]).get_json()["sizes"]
-    assert {(one["user"], one["pattern"], one["count"], one["median_bytes"]) for one in listed} == {
+    assert {(size["user"], size["pattern"], size["count"], size["median_bytes"]) for size in listed} == {
         ("alice", None, 3, 20.0),
         ("alice", "/d/run#/out.#", 3, 20.0),
         ("bob", None, 1, 1.0),
         ("bob", "/d/small.#", 1, 1.0),
     }
-    assert {one["application"] for one in listed} == {"dd"}
+    assert {size["application"] for size in listed} == {"dd"}
     only = service.get("/v1/sizes?user=bob&limit=1", headers=headers["admin"]).get_json()["sizes"]
-    assert [one["user"] for one in only] == ["bob"]
+    assert [size["user"] for size in only] == ["bob"]
 
 
 def test_a_person_sees_their_own_sizes_only(guarded: Any) -> None:
@@ -62,6 +62,6 @@ def test_a_person_sees_their_own_sizes_only(guarded: Any) -> None:
     write(service, headers["node"], "alice", "/d/a", 10.0)
     write(service, headers["node"], "bob", "/d/b", 1.0)
     listed = service.get("/v1/sizes", headers=headers["alice"]).get_json()["sizes"]
-    assert {one["user"] for one in listed} == {"alice"}
+    assert {size["user"] for size in listed} == {"alice"}
     assert service.get("/v1/sizes?user=bob", headers=headers["alice"]).status_code == 403
     assert service.get("/v1/sizes").status_code == 401

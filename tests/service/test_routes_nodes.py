@@ -69,14 +69,16 @@ def test_a_file_a_program_placed_is_explained_like_any_other(service: Any) -> No
     assert record["predicted"][0]["value"] == 25.0
     (first,) = record["candidates"]
     assert (first["available"]["write_mb_s"], first["free_gb"], first["age_seconds"]) == (50.0, 2.0, 0.7)
-    assert [(one["element"], one["reason"]) for one in record["refused"]] == [("union/b2", "unreachable")]
+    assert [(refusal["element"], refusal["reason"]) for refusal in record["refused"]] == [
+        ("union/b2", "unreachable")
+    ]
 
 
 def test_what_an_open_file_is_predicted_follows_what_comes_and_goes(service: Any) -> None:
     def now(placement: str = "a" * 16) -> list[tuple[float, float]]:
         record = service.get(f"/v1/placements/{placement}").get_json()
         assert not record["predicted"] or record["predicted"][0]["value"] == 25.0, "that of its create"
-        return [(one["value"], one["shortfall"]) for one in record["predicted_now"]]
+        return [(prediction["value"], prediction["shortfall"]) for prediction in record["predicted_now"]]
 
     say(service, opened=[opened()], decisions=[DECISION])
     assert now() == [(100.0, 0.0)], "it is alone"
@@ -96,8 +98,8 @@ def test_what_an_open_file_is_predicted_follows_what_comes_and_goes(service: Any
 
 def test_what_a_node_excludes_is_kept_until_it_says_otherwise(service: Any) -> None:
     def refused() -> list[tuple[str, str]]:
-        found = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["refused"]
-        return [(one["element"], one["detail"]) for one in found]
+        listed = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["refused"]
+        return [(refusal["element"], refusal["detail"]) for refusal in listed]
 
     why = "its mode in the union is NC"
     nc = [{"element": "union/b2", "why": why}]
@@ -106,7 +108,7 @@ def test_what_a_node_excludes_is_kept_until_it_says_otherwise(service: Any) -> N
     asked = {"system": "union"}
     say(service, tables=[{**asked, "excluded": nc}], opened=[opened()], decisions=[decision])
     record = service.get(f"/v1/placements/{'a' * 16}").get_json()
-    assert [one["detail"] for one in record["refused"]] == [f"It is excluded on n1: {why}."]
+    assert [refusal["detail"] for refusal in record["refused"]] == [f"It is excluded on n1: {why}."]
     assert [candidate["after"] for candidate in record["candidates"]] == [
         "", "falls further short: distance 0.700, before it 0.500",
     ]  # fmt: skip
@@ -125,8 +127,8 @@ def test_what_a_node_excludes_is_kept_until_it_says_otherwise(service: Any) -> N
     )  # fmt: skip
     why = "It is excluded on n1: No space left on device."
     assert refused() == [("union/b2", why)]
-    records = [service.get(f"/v1/placements/{one * 16}").get_json() for one in "cb"]
-    assert [one["refused"][0]["detail"] == why for one in records] == [True, False]
+    records = [service.get(f"/v1/placements/{digit * 16}").get_json() for digit in "cb"]
+    assert [placed["refused"][0]["detail"] == why for placed in records] == [True, False]
     elements = service.get("/v1/elements").get_json()["elements"]
     assert elements[2]["excluded"] == [{"node": "n1", **full[0]}]
     say(service, tables=[{**asked, "excluded": []}])
@@ -137,7 +139,7 @@ def test_people_read_of_exclusions_of_their_own_files_alone() -> None:
     exclusions = [("n1", Exclusion("union/b2", "no space", user)) for user in ("alice", "bob", None)]
 
     def read(role: Role, user: str | None) -> list[str | None]:
-        return [one["user"] for one in excluded(exclusions, Principal("x", role, user))]
+        return [exclusion["user"] for exclusion in excluded(exclusions, Principal("x", role, user))]
 
     assert read(Role.USER, "bob") == read(Role.PORTAL, "bob") == ["bob", None]
     assert read(Role.ADMIN, "root") == ["alice", "bob", None]
@@ -156,16 +158,16 @@ def test_own_files_show_in_the_very_answer(service: Any) -> None:
 
 def test_needs_come_once_and_again_when_they_changed(service: Any, site: Any) -> None:
     def needs(**have: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = say(service, users=["alice"], generations=have)["needs"]
-        return found
+        listed: list[dict[str, Any]] = say(service, users=["alice"], generations=have)["needs"]
+        return listed
 
     first = needs()
-    assert [(one["application"], one["requirements"]) for one in first] == [(None, [])]
+    assert [(need["application"], need["requirements"]) for need in first] == [(None, [])]
     assert needs(alice=first[0]["generation"]) == []
     service.knowledge.put(Level.APPLICATION, "alice:sort", site.write(100))
     service.refresh()
     changed = needs(alice=first[0]["generation"])
-    assert [one["application"] for one in changed] == [None, "sort"]
+    assert [need["application"] for need in changed] == [None, "sort"]
     assert changed[1]["requirements"][0] == {**WRITE, "level": "application", "level_name": "alice:sort"}
 
 
@@ -196,7 +198,7 @@ def test_a_decision_that_is_none_is_refused(service: Any, wrong: dict[str, Any])
 
 def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) -> None:
     seen = site.equal(3).see_all(interval=15.0).observed.values()
-    service.runtime.state.take_observations([replace(one) for one in seen], window=30.0)
+    service.runtime.state.take_observations([replace(observation) for observation in seen], window=30.0)
     table = say(service, tables=[{"system": "union"}])["tables"][0]
     assert (table["max_age_seconds"], table["rate_window_seconds"]) == (90.0, 30.0)
 
@@ -221,7 +223,7 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
     (first,) = selection["candidates"]
     assert (first["node"], first["node_class"], first["limited_by"]) == ("n2", "thin", "element")
     assert (first["available"]["write_mb_s"], first["distance"], first["open_files"]) == (100, 0, 0)
-    answer = {one["nodes"]: (one["reason"], one["count"]) for one in selection["refused"]}
+    answer = {refusal["nodes"]: (refusal["reason"], refusal["count"]) for refusal in selection["refused"]}
     assert answer == {"n3": ("excluded", 1), "n1": ("hard-requirement", 1)}
     assert selection["total"] == 3
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
@@ -267,7 +269,7 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
     clock.time += 3600
     silent = service.get("/v1/nodes").get_json()
     assert silent["nodes"] == []
-    assert [(one["node"], one["heard_at"], one["version"]) for one in silent["silent"]] == [
+    assert [(node["node"], node["heard_at"], node["version"]) for node in silent["silent"]] == [
         ("n1", heard, "0.1.7")
     ]
     say(service)

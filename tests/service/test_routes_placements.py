@@ -15,7 +15,7 @@ def test_placements_are_listed_latest_first_and_filtered(service: Service, clock
 
     def listed(**query: Any) -> list[str]:
         answer = service.get("/v1/placements", query_string=query).get_json()["placements"]
-        return [one["placement_id"] for one in answer]
+        return [placement["placement_id"] for placement in answer]
 
     assert listed() == [second, first]
     assert listed(limit=1) == [second]
@@ -34,25 +34,25 @@ def test_placements_are_listed_latest_first_and_filtered(service: Service, clock
 def test_a_placement_counts_against_its_element_until_it_ends(service: Service) -> None:
     def carried() -> list[tuple[float, float]]:
         listed = service.get("/v1/elements").get_json()["elements"]
-        return [(one["open_placements"], one["available"]["write_mb_s"]) for one in listed]
+        return [(element["open_placements"], element["available"]["write_mb_s"]) for element in listed]
 
-    (one,) = service.open(element="union/b1")
+    (placement,) = service.open(element="union/b1")
     assert carried() == [(0, 100), (1, 50), (0, 100)]
     ranked = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["candidates"]
     assert ranked[-1]["element"] == "union/b1"
     service.post(
         "/v1/nodes/n1/announcements",
-        {"incarnation": "a" * 16, "ended": [{"placement_id": one, "reason": "closed"}]},
+        {"incarnation": "a" * 16, "ended": [{"placement_id": placement, "reason": "closed"}]},
     )
     assert [count for count, _ in carried()] == [0, 0, 0]
 
 
 def test_a_file_spread_over_elements_names_all_of_them(service: Service) -> None:
-    (one,) = new_ids(1)
+    (placement,) = new_ids(1)
     many = {"elements": ["union/b2", "union/b0"], "placed_at": 1.0, "decided_by": "program"}
-    said = {"incarnation": "a" * 16, "opened": [opened(one, restore=many)]}
+    said = {"incarnation": "a" * 16, "opened": [opened(placement, restore=many)]}
     assert service.post("/v1/nodes/n1/announcements", said).get_json()["refused"] == []
-    record = service.get(f"/v1/placements/{one}").get_json()
+    record = service.get(f"/v1/placements/{placement}").get_json()
     assert [element["element"] for element in record["elements"]] == ["union/b2", "union/b0"]
     assert (record["stripe_count"], record["element"]) == (2, "union/b2")
 

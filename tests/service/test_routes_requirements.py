@@ -83,8 +83,8 @@ def test_sets_are_listed_for_a_person_or_all(service: Service) -> None:
 
     def names(query: str) -> list[str]:
         return [
-            f"{one['level']}/{one['name']}"
-            for one in service.get("/v1/requirements" + query).get_json()["sets"]
+            f"{stated['level']}/{stated['name']}"
+            for stated in service.get("/v1/requirements" + query).get_json()["sets"]
         ]
 
     assert names("?user=alice") == ["application/alice:dd", "user/alice", "site/default"]

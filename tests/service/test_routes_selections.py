@@ -44,8 +44,8 @@ def test_a_selection_ranks_explains_and_books_nothing(service: Service, clock: A
 )
 def test_a_kind_may_be_spelled_in_several_ways_and_is_shown_in_one(service: Service, spelling: str) -> None:
     asked = {**ASK, "requirements": [{**WRITE_50, "kind": spelling}]}
-    (found,) = service.post("/v1/selections", asked).get_json()["requirements"]
-    assert (found["kind"], found["minimum"]) == ("current-write-rate", 50)
+    (requirement,) = service.post("/v1/selections", asked).get_json()["requirements"]
+    assert (requirement["kind"], requirement["minimum"]) == ("current-write-rate", 50)
 
 
 def test_one_kind_in_two_spellings_is_stated_twice_and_a_slip_gets_a_hint(service: Service) -> None:
@@ -61,14 +61,14 @@ def test_a_draft_counts_in_place_of_the_stored_set_and_is_not_stored(service: Se
     service.refresh()
     asked: Any = {"subject": {"user": "alice", "application": "dd"}}
 
-    def found(**draft: Any) -> set[tuple[str, float, str]]:
+    def resolved(**draft: Any) -> set[tuple[str, float, str]]:
         answer = service.post("/v1/selections", {**asked, **draft}).get_json()["requirements"]
-        return {(one["kind"], one["minimum"], one["level"]) for one in answer}
+        return {(requirement["kind"], requirement["minimum"], requirement["level"]) for requirement in answer}
 
     draft = {"level": "application", "name": "alice:dd", "requirements": [WRITE_50]}
-    assert found(draft=draft) == {("current-write-rate", 50, "application")}
-    assert found(draft={"level": "application", "name": "alice:dd"}) == {("current-write-rate", 9, "user")}
-    assert found() == {("current-read-rate", 7, "application"), ("current-write-rate", 9, "user")}
+    assert resolved(draft=draft) == {("current-write-rate", 50, "application")}
+    assert resolved(draft={"level": "application", "name": "alice:dd"}) == {("current-write-rate", 9, "user")}
+    assert resolved() == {("current-read-rate", 7, "application"), ("current-write-rate", 9, "user")}
     wrong = service.post("/v1/selections", {**asked, "draft": {**draft, "profile": "chekpoint"}}, code=422)
     assert "json.draft.profile" in wrong.text
 
@@ -81,9 +81,13 @@ def test_fast_elements_are_kept_for_what_others_require(serve: Any, site: Any, c
     def order(level: Level, name: str, *stated: Any) -> list[str]:
         service.knowledge.put(level, name, *stated)
         service.refresh()
-        service.see([Observation(f"union/{one}", clock() - 0.5, 0, 0, free_bytes=5e9) for one in "ab"])
+        service.see([Observation(f"union/{letter}", clock() - 0.5, 0, 0, free_bytes=5e9) for letter in "ab"])
         candidates = service.post("/v1/selections", asked).get_json()["candidates"]
-        return [*(one["element"] for one in candidates), candidates[1]["ordered_by"], candidates[1]["after"]]
+        return [
+            *(candidate["element"] for candidate in candidates),
+            candidates[1]["ordered_by"],
+            candidates[1]["after"],
+        ]
 
     unkept = ["union/b", "union/a", "share", "a stream would get less: 50 MB/s, before it 90 MB/s"]
     why = "is kept for files that ask for more: writes 90 MB/s, that before it 50 MB/s"
@@ -100,7 +104,7 @@ def test_requirements_come_from_the_levels_that_state_them(service: Service, sit
     body = service.post(
         "/v1/selections", {"subject": {"user": "alice", "application": "dd"}, "requirements": [WRITE_50]}
     ).get_json()
-    found = [
+    resolved = [
         (
             requirement["kind"],
             requirement["minimum"],
@@ -110,7 +114,7 @@ def test_requirements_come_from_the_levels_that_state_them(service: Service, sit
         )
         for requirement in body["requirements"]
     ]
-    assert found == [
+    assert resolved == [
         ("current-read-rate", 7, "MB/s", "application", "alice:dd"),
         ("current-write-rate", 50, "MB/s", "explicit", "request"),
         ("free-capacity", 2, "GB", "user", "alice"),
@@ -191,9 +195,9 @@ def test_a_name_that_nobody_describes_is_told_from_what_is_malformed(
     answer = service.post(path, {"subject": {"user": "a"}, name: "nowhere"})
     problem = answer.get_json()
     assert (answer.status_code, problem["type"]) == (422, "urn:qstorman:problem:unknown-name")
-    (told,) = problem["errors"]
-    assert told["location"] == f"json.{name}"
-    assert says in told["message"]
+    (error,) = problem["errors"]
+    assert error["location"] == f"json.{name}"
+    assert says in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -209,10 +213,10 @@ def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(
     number, unit = re.fullmatch(r"([0-9.]+) ?(.*)", typed).groups()
     asked = {"kind": kind, "minimum": float(number), "unit": unit}
     answer = service.post("/v1/selections", {"subject": {"user": "a"}, "requirements": [asked]})
-    (told,) = answer.get_json()["errors"]
-    match = re.search(r"did you mean (\S+)\?", told["message"])
+    (error,) = answer.get_json()["errors"]
+    match = re.search(r"did you mean (\S+)\?", error["message"])
     assert (match[1] if match else "") == right
-    assert ("counts bits" in told["message"]) == ("bit" in typed or "Mb/s" in typed)
+    assert ("counts bits" in error["message"]) == ("bit" in typed or "Mb/s" in typed)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])

@@ -199,11 +199,11 @@ def test_states_are_those_of_site_and_monitor_together(site: Any) -> None:
 def test_a_capability_that_hardly_moves_is_no_other_fact(site: Any) -> None:
     watched = Watched(site(site.element("b0", read=None, write=None)).see("b0", write_capability=100 * MB))
     facts = watched.rows.revisions.tolist()
-    for seen, told in ((105 * MB, 100 * MB), (120 * MB, 120 * MB)):
+    for seen, sent in ((105 * MB, 100 * MB), (120 * MB, 120 * MB)):
         watched.site.see("b0", write_capability=seen)
         watched.observe()
-        assert watched["write_rate"] == [told]
-        assert (watched.rows.revisions.tolist() == facts) == (told == 100 * MB)
+        assert watched["write_rate"] == [sent]
+        assert (watched.rows.revisions.tolist() == facts) == (sent == 100 * MB)
 
 
 def test_elements_are_kept_for_the_largest_rate_that_one_of_their_storage_system_gives(site: Any) -> None:

@@ -99,7 +99,8 @@ def test_nobody_sees_takes_or_ends_what_is_anothers(people: People) -> None:
     counts = people.call("admin", "GET", "/counts")
     assert "grep" not in counts.text
     said = [
-        (one["user"], one["waiting"], one["running"], one["served"]) for one in counts.get_json()["users"]
+        (user["user"], user["waiting"], user["running"], user["served"])
+        for user in counts.get_json()["users"]
     ]
     assert said == [("alice", 0, 1, True), ("bob", 1, 0, True)]
 

@@ -118,7 +118,7 @@ def test_what_a_node_excludes_is_refused_where_that_holds_and_noted_elsewhere(
     view.excluded = {"union/b0": ExcludedOn({"n1": "its mode is NC"}, everywhere)}
     question = site.question(subject=Subject("alice", node=node))
     decision = decide(question, view, 1_000_000.0, there.policies)
-    said = [(one.reason.value, one.detail) for one in decision.refused]
+    said = [(refusal.reason.value, refusal.detail) for refusal in decision.refused]
     assert said == ([("excluded", "It is excluded on n1: its mode is NC.")] if left_out else [])
     noted = "union/b0 is excluded on n1: its mode is NC." in decision.notes
     assert noted == (node is None and not everywhere)
@@ -195,8 +195,8 @@ def test_no_elements_at_all_is_an_empty_answer(site: Site) -> None:
 
 
 def test_distance_is_the_weighted_root_mean_square_of_shortfalls(site: Site) -> None:
-    one = site(site.element("x", read=50, write=100)).see("x", free=1)
-    decision = one.decide(site.read(100), site.write(50), site.free(4, weight=3))
+    there = site(site.element("x", read=50, write=100)).see("x", free=1)
+    decision = there.decide(site.read(100), site.write(50), site.free(4, weight=3))
     expected = ((1 * 0.5**2 + 1 * 0 + 3 * 0.75**2) / 5) ** 0.5
     assert decision.candidates[0].distance == pytest.approx(expected)
     shortfalls = [prediction.shortfall for prediction in decision.candidates[0].predicted]
@@ -300,13 +300,15 @@ def test_elements_on_one_device_share_load_and_room_and_not_their_modes(site: Si
     there.see("cache/a", **load, no_create=True).see("slow/b", **load)
     if both_seen:
         there.see("slow/a", **load)
-    a, b = sorted(there.decide(storage_system="slow").candidates, key=lambda one: one.element.id)
+    a, b = sorted(there.decide(storage_system="slow").candidates, key=lambda candidate: candidate.element.id)
     assert (a.available_write, a.free) == (b.available_write, b.free)
-    refused = {one.element: one.reason.value for one in there.decide(storage_system="cache").refused}
+    refused = {
+        refusal.element: refusal.reason.value for refusal in there.decide(storage_system="cache").refused
+    }
     assert refused["cache/a"] == "read-only"
     # What is placed by one union takes rate and room of the disk from the other.
     there.carry("cache/a", 3, at=there.NOW, size=6 * there.GB)
-    a, b = sorted(there.decide(storage_system="slow").candidates, key=lambda one: one.element.id)
+    a, b = sorted(there.decide(storage_system="slow").candidates, key=lambda candidate: candidate.element.id)
     assert a.available_write < b.available_write
     assert (a.free, b.free) == (12 * there.GB, 30 * there.GB)
     rows = there.view.rows.elements
@@ -344,9 +346,9 @@ def test_file_systems_on_one_device_share_load_and_not_room(site: Site) -> None:
     for name in "abc":
         there.see(f"set/{name}", write=50, average_write=50, free=30)
     there.carry("set/a", 3, at=there.NOW, size=6 * there.GB)
-    a, b, c = sorted(there.decide().candidates, key=lambda one: one.element.id)
+    a, b, c = sorted(there.decide().candidates, key=lambda candidate: candidate.element.id)
     assert a.available_write == b.available_write < c.available_write
-    assert [one.free / there.GB for one in (a, b, c)] == [12, 30, 30]
+    assert [candidate.free / there.GB for candidate in (a, b, c)] == [12, 30, 30]
     assert there.view.rows.elements["own"].tolist() == [3, 3, 0]
     # One that the monitor does not watch has the load of its own file system only.
     unseen = site(site.element("set/a", **on(1, "nfs")), site.element("set/b", **on(2, "nfs")))

@@ -26,10 +26,10 @@ def test_every_element_is_either_ranked_or_refused_with_a_sentence(
 ) -> None:
     decision = build(site, described).decide(*wanted)
     ranked = [candidate.element.id for candidate in decision.candidates]
-    refused = [one.element for one in decision.refused]
+    refused = [refusal.element for refusal in decision.refused]
     assert sorted(ranked + refused) == sorted(f"union/b{place}" for place in range(len(described)))
     assert [candidate.rank for candidate in decision.candidates] == list(range(1, len(ranked) + 1))
-    assert all(one.detail.endswith(".") for one in decision.refused)
+    assert all(refusal.detail.endswith(".") for refusal in decision.refused)
     steps = [round(candidate.distance / 0.02, 6) for candidate in decision.candidates]
     assert all(before <= after + 1 for before, after in itertools.pairwise(steps))
     for candidate in decision.candidates:
@@ -44,16 +44,16 @@ def test_the_reasons_that_are_printed_tell_the_order(
     site: Site, described: list[Any], wanted: list[Requirement]
 ) -> None:
     ranked = build(site, described).decide(*wanted).candidates
-    for one in ranked:
-        assert bool(one.after) == (one.ordered_by in NAMES[1:]) == (one.rank > 1)
-        match = re.search(r"([\d.e+-]+)(?: GB| MB/s)?, (?:that )?before it ([\d.e+-]+)", one.after)
-        if one.ordered_by == "room":
-            rooms = re.findall(r"([\d.e+-]+) GB free(?: for (\d+) streams)?", one.after)
+    for candidate in ranked:
+        assert bool(candidate.after) == (candidate.ordered_by in NAMES[1:]) == (candidate.rank > 1)
+        match = re.search(r"([\d.e+-]+)(?: GB| MB/s)?, (?:that )?before it ([\d.e+-]+)", candidate.after)
+        if candidate.ordered_by == "room":
+            rooms = re.findall(r"([\d.e+-]+) GB free(?: for (\d+) streams)?", candidate.after)
             each = [float(free) / float(streams or 1) for free, streams in rooms]
-            assert each == sorted(each), one.after
+            assert each == sorted(each), candidate.after
         elif match:
             mine, before = map(float, match.groups())
-            assert (mine <= before) if "get less" in one.after else (mine >= before), one.after
+            assert (mine <= before) if "get less" in candidate.after else (mine >= before), candidate.after
 
 
 @given(sites, requirements, st.randoms(use_true_random=False))
@@ -64,16 +64,18 @@ def test_what_is_said_of_each_alone_gives_the_order(
     as_read = orjson.dumps(candidates(build(site, described).decide(*wanted).candidates, {}))
     ranked = orjson.loads(as_read)
 
-    def numbers(one: dict[str, Any]) -> list[float]:
-        assert list(one["order"]) == list(NAMES[1:-1])
-        return [-math.inf if number is None else number for number in one["order"].values()]
+    def numbers(candidate: dict[str, Any]) -> list[float]:
+        assert list(candidate["order"]) == list(NAMES[1:-1])
+        return [-math.inf if number is None else number for number in candidate["order"].values()]
 
     shuffled = [*ranked]
     dice.shuffle(shuffled)
     assert sorted(shuffled, key=numbers) == ranked
-    for before, one in itertools.pairwise(ranked):
-        differ = next(name for name in one["order"] if one["order"][name] != before["order"][name])
-        assert differ == ("distance" if one["ordered_by"] == "harm" else one["ordered_by"])
+    for before, candidate in itertools.pairwise(ranked):
+        differ = next(
+            name for name in candidate["order"] if candidate["order"][name] != before["order"][name]
+        )
+        assert differ == ("distance" if candidate["ordered_by"] == "harm" else candidate["ordered_by"])
 
 
 def test_low_space_is_said_of_an_idle_element_that_comes_last(site: Site) -> None:
@@ -84,7 +86,7 @@ def test_low_space_is_said_of_an_idle_element_that_comes_last(site: Site) -> Non
 
 
 def test_names_of_what_decides_are_those_of_the_core() -> None:
-    assert list(NAMES) == [one.name.lower().replace("_", "-") for one in Order]
+    assert list(NAMES) == [order.name.lower().replace("_", "-") for order in Order]
 
 
 @given(sites, requirements, st.integers(1, 5))
@@ -102,6 +104,6 @@ def test_absurd_observations_count_as_unknown(site: Site) -> None:
     for value in (-1.0, float("inf"), float("nan")):
         whole.observed["union/b0"] = Observation("union/b0", NOW, current_write_rate=value, free_bytes=value)
         whole._bind()
-        (one,) = whole.decide().candidates
-        assert one.available_write == 100e6
-        assert one.free == element.capacity_bytes
+        (candidate,) = whole.decide().candidates
+        assert candidate.available_write == 100e6
+        assert candidate.free == element.capacity_bytes

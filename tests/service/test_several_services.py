@@ -35,16 +35,18 @@ class Site:
     def pair(self) -> tuple[Running, Running]:
         """Two services that are begun at once."""
         first, second = self.begin(), self.begin()
-        for one in (first, second):
-            one.wait_ready()
+        for service in (first, second):
+            service.wait_ready()
             wait_until(
-                lambda one=one: check_of(one, "database")["ok"] and check_of(one, "other-services")["ok"]
+                lambda service=service: (
+                    check_of(service, "database")["ok"] and check_of(service, "other-services")["ok"]
+                )
             )
         return first, second
 
     def end(self) -> None:
-        for one in self._begun:
-            one.end(signal.SIGKILL)
+        for service in self._begun:
+            service.end(signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +113,10 @@ def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Runnin
     assert explained(second, placement) == explained(first, placement)
     assert explained(second, placement)["candidates"]
     for query in (f"path={path}", "device=5&inode=4711", "element=union/b1&limit=1000"):
-        found = second.call("GET", f"/v1/placements?{query}")[1]["placements"]
-        assert placement in [one["placement_id"] for one in found], query
+        filtered = second.call("GET", f"/v1/placements?{query}")[1]["placements"]
+        assert placement in [file["placement_id"] for file in filtered], query
     listed = second.call("GET", "/v1/files?state=open&limit=100")[1]["files"]
-    assert {one["placement_id"] for one in listed} == {*node.open, *other.open, placement}
+    assert {file["placement_id"] for file in listed} == {*node.open, *other.open, placement}
     for each, service in everybody:
         each.announce(service, [], sorted(each.open))
     speaking(*everybody, holds=lambda: carried(first) == carried(second) == 0)
@@ -123,7 +125,7 @@ def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Runnin
 
     def sizes(service: Running) -> set[tuple[str, int, float]]:
         listed = service.call("GET", "/v1/sizes?user=alice")[1]["sizes"]
-        return {(one["pattern"], one["count"], one["median_bytes"]) for one in listed}
+        return {(size["pattern"], size["count"], size["median_bytes"]) for size in listed}
 
     wait_until(lambda: max(count for _, count, _ in sizes(second)) == 29 and sizes(first) == sizes(second))
 
@@ -150,7 +152,7 @@ def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple
     wait_until(lambda: explained(first, placement)["state"] == "ended")
     for service in pair:
         after = explained(service, placement)
-        same = {key: one for key, one in before.items() if after[key] == one}
+        same = {key: value for key, value in before.items() if after[key] == value}
         assert {
             "candidates",
             "refused",
@@ -166,7 +168,7 @@ def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple
     speaking((node, first), holds=lambda: carried(first) == carried(second) == 0)
     node.settle(first)
     for placement_id in node.ended:
-        assert {explained(one, placement_id)["end_reason"] for one in pair} == {"closed"}
+        assert {explained(service, placement_id)["end_reason"] for service in pair} == {"closed"}
 
 
 def test_the_database_is_killed_and_comes_back(site: Site, pair: tuple[Running, Running]) -> None:
@@ -176,8 +178,8 @@ def test_the_database_is_killed_and_comes_back(site: Site, pair: tuple[Running, 
     speaking((node, first), holds=lambda: carried(second) == 10)
     site.server.stop()
     try:
-        for one in pair:
-            wait_until(lambda one=one: not check_of(one, "other-services")["ok"])
+        for service in pair:
+            wait_until(lambda service=service: not check_of(service, "other-services")["ok"])
         node.announce(first, node.begin(10), sorted(node.open)[:5])
         other.announce(second, other.begin(4), [])
         assert own(first) == 15, "nobody waits for the database"
@@ -214,10 +216,10 @@ def test_only_the_connection_that_listens_is_lost_and_nothing_is(
     other.announce(second, other.begin(4), [])
     everybody = [(node, first), (other, second), (comes, first)]
     speaking(*everybody, holds=lambda: (of_peers(first), of_peers(second)) == (4, 15))
-    failures = [metric(one, "ses_database_failures_total") for one in pair]
+    failures = [metric(service, "ses_database_failures_total") for service in pair]
 
     def each_is_counted_once() -> bool:
-        in_all = sum(len(one.open) for one, _ in everybody)
+        in_all = sum(len(speaker.open) for speaker, _ in everybody)
         return carried(first) == carried(second) == in_all == own(first) + own(second)
 
     waited = []
@@ -234,7 +236,9 @@ def test_only_the_connection_that_listens_is_lost_and_nothing_is(
         waited.append(time.monotonic() - cut_at)
         assert (of_peers(first), of_peers(second)) == (own(second), own(first))
     assert min(waited) < KNOWN_AGAIN, waited
-    assert [metric(one, "ses_database_failures_total") for one in pair] == failures, "the writers lived on"
+    assert [metric(service, "ses_database_failures_total") for service in pair] == failures, (
+        "the writers lived on"
+    )
     for each, service in everybody:
         each.settle(service)
         assert each.open <= set(placements(service, "open"))
@@ -263,7 +267,9 @@ def test_one_is_killed_under_load_and_nothing_is_lost_or_counted_twice(
         node.move(second)
         node.settle(second)
     # What a node ended last was perhaps not answered, and is said again.
-    is_open = {one for node in (*nodes, lost, stays) for one in node.open} - set(placements(second, "ended"))
+    is_open = {placement for node in (*nodes, lost, stays) for placement in node.open} - set(
+        placements(second, "ended")
+    )
     everybody = [(node, second) for node in (*nodes, stays)]
 
     def all_is_taken_over() -> bool:
@@ -300,7 +306,9 @@ def test_files_of_a_service_that_begins_again_end_though_their_node_speaks_with_
     again = site.begin().wait_ready()
 
     def both_know_what_is_open() -> bool:
-        return all(files.intersection(placements(one, "open")) == node.open for one in (second, again))
+        return all(
+            files.intersection(placements(service, "open")) == node.open for service in (second, again)
+        )
 
     speaking((node, second), holds=both_know_what_is_open)
     node.announce(second, [], sorted(node.open))

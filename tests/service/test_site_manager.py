@@ -26,7 +26,7 @@ def test_a_changed_site_is_used_and_open_placements_stay(service: Service, site:
     service.knowledge.changes += 1
     service.runtime.site_manager.refresh()
     listed = service.get("/v1/elements").get_json()["elements"]
-    assert {one["id"]: one["open_placements"] for one in listed} == {
+    assert {element["id"]: element["open_placements"] for element in listed} == {
         "union/b9": 0,
         "union/b0": 1,
         "union/b1": 0,

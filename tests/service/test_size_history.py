@@ -32,7 +32,7 @@ def test_what_changes_from_run_to_run_is_left_out(path: str, pattern: str) -> No
 @given(st.text(alphabet=string.printable, max_size=60))
 def test_a_pattern_holds_no_digit_and_is_its_own_pattern(path: str) -> None:
     pattern = pattern_of(path)
-    assert not any(one in "0123456789" for one in pattern[:-4])
+    assert not any(character in "0123456789" for character in pattern[:-4])
     assert pattern_of(pattern) == pattern
     assert len(pattern) <= 200
 
@@ -57,8 +57,8 @@ PIECES = (
 
 
 def said_by_expressions(path: str) -> str:
-    def part(found: re.Match[str]) -> str:
-        text = found.group()
+    def part(match: re.Match[str]) -> str:
+        text = match.group()
         is_random = len(text) >= 6 and len(CHANGE.findall(text)) >= 3
         return "#" if HEX.fullmatch(text) or is_random else DIGITS.sub("#", text)
 
@@ -75,8 +75,8 @@ def test_a_pattern_is_what_expressions_say(path: str) -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
-def test_numbers_alone_make_no_difference(one: int, other: int) -> None:
-    assert pattern_of(f"/d/run{one}/f.{other}") == pattern_of("/d/run1/f.1")
+def test_numbers_alone_make_no_difference(first: int, second: int) -> None:
+    assert pattern_of(f"/d/run{first}/f.{second}") == pattern_of("/d/run1/f.1")
 
 
 def test_of_a_long_path_the_last_parts_make_the_pattern() -> None:

@@ -28,27 +28,27 @@ def foreseen(lines: SpaceTrend | Space, name: str, free: float, now: float) -> O
 def test_a_steady_pace_is_found_and_ends_where_it_must() -> None:
     trend = SpaceTrend()
     now = filled(trend, 3, 10e9)
-    found = foreseen(trend, "u/a", 470e9, now)
-    assert found is not None
-    assert found.change == pytest.approx(-10e9, rel=1e-6)
-    assert found.full_in == pytest.approx(47, rel=1e-6)
+    forecast = foreseen(trend, "u/a", 470e9, now)
+    assert forecast is not None
+    assert forecast.change == pytest.approx(-10e9, rel=1e-6)
+    assert forecast.full_in == pytest.approx(47, rel=1e-6)
 
 
 def test_the_last_weeks_count_more_than_those_before() -> None:
     trend = SpaceTrend()
     turn = filled(trend, 20, 0)
     now = filled(trend, 20, 10e9, begin=turn)
-    found = foreseen(trend, "u/a", 100e9, now)
-    assert found is not None
-    assert -10e9 < found.change < -8e9, "half the pace, if all counted alike"
+    forecast = foreseen(trend, "u/a", 100e9, now)
+    assert forecast is not None
+    assert -10e9 < forecast.change < -8e9, "half the pace, if all counted alike"
 
 
 def test_what_grows_emptier_or_stands_still_is_never_full() -> None:
     for pace in (0.0, -5e9):
         trend = SpaceTrend()
-        found = foreseen(trend, "u/a", 500e9, filled(trend, 2, pace))
-        assert found is not None
-        assert found.full_in is None
+        forecast = foreseen(trend, "u/a", 500e9, filled(trend, 2, pace))
+        assert forecast is not None
+        assert forecast.full_in is None
 
 
 def test_nothing_is_said_before_a_day_or_after_a_day_of_silence() -> None:

@@ -96,7 +96,7 @@ def reopened(store: RecordStore) -> RecordStore:
 
 
 def written(*placements: Placement) -> list[tuple[str, Placement | None]]:
-    return [(one.placement_id, one) for one in placements]
+    return [(stored.placement_id, stored) for stored in placements]
 
 
 def count(store: RecordStore, table: str) -> int:
@@ -143,7 +143,9 @@ def test_any_number_at_once_is_written_and_written_over(store: RecordStore, many
     first = [placement(number) for number in range(1, many + 1)]
     store.write(written(*first))
     assert sorted(reopened(store).load().placements, key=str) == sorted(first, key=str)
-    changed = [one.replaced(state=PlacementState.OPEN, path=f"/u/{one.placement_id}") for one in first]
+    changed = [
+        stored.replaced(state=PlacementState.OPEN, path=f"/u/{stored.placement_id}") for stored in first
+    ]
     store.write(written(*changed))
     assert sorted(reopened(store).load().placements, key=str) == sorted(changed, key=str)
 
@@ -171,10 +173,10 @@ def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store
     assert count(store, "ses_explanation") == 1
     again = reopened(store)
     assert again.load().placements == tuple(
-        one.replaced(requirements=(), candidates=(), refused=()) for one in batch
+        stored.replaced(requirements=(), candidates=(), refused=()) for stored in batch
     )
-    for one in batch:
-        explanation = again.explanation(one.placement_id)
+    for stored in batch:
+        explanation = again.explanation(stored.placement_id)
         assert (explanation.requirements, explanation.candidates, explanation.refused) == (
             first.requirements,
             first.candidates,
@@ -187,12 +189,12 @@ def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store
 
 
 def test_changing_a_placement_keeps_its_explanation(store: RecordStore) -> None:
-    one = explained(1)
-    store.write(written(one))
+    placed = explained(1)
+    store.write(written(placed))
     again = reopened(store)
     (read,) = again.load().placements
     again.write(written(read.replaced(state=PlacementState.OPEN, opened_at=11.0)))
-    assert again.explanation(one.placement_id).candidates == one.candidates
+    assert again.explanation(placed.placement_id).candidates == placed.candidates
 
 
 def test_writing_the_same_again_changes_nothing(store: RecordStore) -> None:
@@ -212,7 +214,7 @@ def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
     store.write(written(placement(1), explained(2)), [(key, sizes.get(key))])
     store.write(written(explained(3)), [], whole=True)
     loaded = reopened(store).load()
-    assert [one.placement_id for one in loaded.placements] == [f"{3:016x}"]
+    assert [stored.placement_id for stored in loaded.placements] == [f"{3:016x}"]
     assert bool(loaded.sizes) == store.database.shared, "other services may have learned them, too"
     assert store.explanation(f"{3:016x}").candidates == explained(3).candidates
 
@@ -230,7 +232,7 @@ def test_sizes_are_read_again_and_forgotten_ones_are_not(store: RecordStore) -> 
     assert known is not None
     assert (known.count, known.last_at, known.median, known.last) == (3, 2.0, 7.0, 1e24)
     assert len(again) == len(history)
-    store.write([], [(one, None) for one, _ in history.entries()])
+    store.write([], [(size_key, None) for size_key, _ in history.entries()])
     assert reopened(store).load().sizes == ()
 
 
@@ -244,7 +246,7 @@ def test_a_row_nobody_understands_is_left_alone_and_told(store: RecordStore) -> 
             f"update ses_placement set elements = '[]' where placement_id = '{2:016x}'"
         )
     loaded = reopened(store).load()
-    assert [one.placement_id for one in loaded.placements] == [f"{3:016x}"]
+    assert [stored.placement_id for stored in loaded.placements] == [f"{3:016x}"]
     assert loaded.unreadable == 2
     assert count(store, "ses_placement") == 3
 
@@ -289,13 +291,13 @@ def test_any_placement_can_be_stored(
     size: float | None,
     moments: tuple[float, float, float],
 ) -> None:
-    one = placement(
+    drawn = placement(
         5, subject=Subject(user, job=path), path=path, notes=notes, device=device, expected_bytes=expected,
         bytes_written=size, placed_at=moments[0], lease_until=moments[1], ended_at=moments[2],
     )  # fmt: skip
-    store.write(written(one), whole=True)
+    store.write(written(drawn), whole=True)
     (read,) = store_of(store.database).load().placements
-    assert read.replaced(subject=one.subject, path=None) == one.replaced(path=None)
+    assert read.replaced(subject=drawn.subject, path=None) == drawn.replaced(path=None)
     assert read.subject.user == user.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
     (values,) = _state.placement_rows([read], [None], "").tuples(0, 1)
     row = dict(zip(PLACEMENT.c.keys(), values, strict=True))
@@ -341,7 +343,7 @@ def test_one_service_at_a_time_writes_a_file(tmp_path: Path) -> None:
     store.write(written(placement(3)))
     store.database.close()
     assert not other.open(), "somebody else wrote it last"
-    assert [one.placement_id for one in other.load().placements] == [f"{1:016x}", f"{3:016x}"]
+    assert [stored.placement_id for stored in other.load().placements] == [f"{1:016x}", f"{3:016x}"]
     other.write(written(placement(4)))
     with pytest.raises(DatabaseError):
         store.write(written(placement(5)))
@@ -358,12 +360,12 @@ def pair(postgresql: Any) -> Iterator[list[RecordStore]]:
     with made[0].database.transaction() as connection:
         connection.exec_driver_sql("drop schema public cascade")
         connection.exec_driver_sql("create schema public")
-    for one in made:
-        one.open()
-        one.load()
+    for record_store in made:
+        record_store.open()
+        record_store.load()
     yield made
-    for one in made:
-        one.database.close()
+    for record_store in made:
+        record_store.database.close()
 
 
 def once_closed(ask: Callable[[], Answer]) -> Answer:
@@ -380,7 +382,7 @@ def once_closed(ask: Callable[[], Answer]) -> Answer:
 
 
 def ids_of(placements: Iterable[Placement]) -> set[int]:
-    return {int(one.placement_id, 16) for one in placements}
+    return {int(stored.placement_id, 16) for stored in placements}
 
 
 def test_services_write_one_database_and_leave_each_others_placements_alone(pair: list[RecordStore]) -> None:
@@ -390,7 +392,7 @@ def test_services_write_one_database_and_leave_each_others_placements_alone(pair
     second.write([(f"{2:016x}", None)])
     second.write(written(placement(5)), whole=True)
     assert ids_of(stored_in(first.database)) == {1, 2, 5}
-    assert {one.placement_id for one in first.peer_placements(50.0)} == {f"{5:016x}"}
+    assert {stored.placement_id for stored in first.peer_placements(50.0)} == {f"{5:016x}"}
     assert ids_of(second.of_peers({"user": "alice", "state": "open"}, "u/a", 10)) == {1, 2}
     assert second.of_peers({"path": "/elsewhere"}, None, 10) == []
     assert second.explanation(f"{1:016x}").candidates == explained(1).candidates
@@ -411,7 +413,7 @@ def test_what_a_service_left_that_is_gone_is_taken_over_once(pair: list[RecordSt
     assert not first.open(), "another service took its placements over"
     first.write(written(placement(2)), whole=True)
     assert ids_of(stored_in(second.database)) == {1, 2}
-    assert [one.origin for one in second.peer_placements(50.0)] == [first.database.owner]
+    assert [stored.origin for stored in second.peer_placements(50.0)] == [first.database.owner]
 
 
 def test_who_took_a_placement_over_keeps_its_explanation(pair: list[RecordStore]) -> None:

@@ -155,10 +155,10 @@ def test_the_load_of_an_element_is_known_for_the_time_of_a_file() -> None:
     for moment in range(10):
         busy = np.array([moment / 10, np.nan])
         history.record(100.0 + moment, busy, np.array([1.0, 0.5]), np.array([moment, 1.0]))
-    found = history.during("u/a", 102.5, 105.5)
-    assert found is not None
-    assert (found.first, found.most, found.points[0]) == (2.0, 5.0, (0.0, 0.2, 2.0))
-    assert found.busy == pytest.approx(0.35)
+    loads = history.during("u/a", 102.5, 105.5)
+    assert loads is not None
+    assert (loads.first, loads.most, loads.points[0]) == (2.0, 5.0, (0.0, 0.2, 2.0))
+    assert loads.busy == pytest.approx(0.35)
     unseen = history.during("u/b", 102, 105)
     assert unseen is not None
     assert (unseen.busy, unseen.health, unseen.points[0][1]) == (None, 0.5, -1.0)
@@ -172,10 +172,10 @@ def test_the_load_of_an_element_is_known_for_the_time_of_a_file() -> None:
 def test_the_history_of_loads_stays_bounded_and_keeps_the_newest() -> None:
     history = LoadHistory()
     history.bind({"u/a": 0})
-    one = np.ones(1)
+    ones = np.ones(1)
     for moment in range(3000):
-        history.record(float(moment), one, one, one * moment)
+        history.record(float(moment), ones, ones, ones * moment)
     assert len(history) <= 512
-    found = history.during("u/a", 0, 3000)
-    assert found is not None
-    assert found.most == 2999
+    loads = history.during("u/a", 0, 3000)
+    assert loads is not None
+    assert loads.most == 2999

@@ -22,8 +22,8 @@ def sets(*made: tuple[Level, str, list[Requirement]]) -> Any:
 def files(kind: Kind, verdict: Verdict | None, *achieved: float) -> list[File]:
     return [
         File("p", "alice", "dd", "m", None, "n1", "union/b0", None, 0.0, 1.0, verdict=verdict,
-             kind=kind.record, achieved=one * MB)
-        for one in achieved
+             kind=kind.record, achieved=rate * MB)
+        for rate in achieved
     ]  # fmt: skip
 
 
@@ -37,15 +37,24 @@ def test_a_member_counts_once_with_the_strictest_that_holds_now() -> None:
     )
     suggested = stated("m", HOMES, known, now=10.0)
     assert list(suggested) == ["alice"]
-    assert {one.kind: one.bound for one in suggested["alice"]} == {WRITE: 30 * MB, LATENCY: 0.002}
+    assert {requirement.kind: requirement.bound for requirement in suggested["alice"]} == {
+        WRITE: 30 * MB,
+        LATENCY: 0.002,
+    }
 
 
 def test_the_middle_of_the_members_is_proposed_and_never_as_hard() -> None:
     hard = Requirement(WRITE, 50 * MB, strictness=Strictness.HARD, unit="MiB/s")
     members = {"alice": [Requirement(WRITE, 10 * MB)], "bob": [hard], "carol": [Requirement(WRITE, 90 * MB)]}
-    (one,) = suggest(members, [])
-    assert one.proposed == Requirement(WRITE, 50 * MB)
-    assert (one.members, one.least, one.middle, one.most, one.got) == (3, 10 * MB, 50 * MB, 90 * MB, None)
+    (suggestion,) = suggest(members, [])
+    assert suggestion.proposed == Requirement(WRITE, 50 * MB)
+    assert (suggestion.members, suggestion.least, suggestion.middle, suggestion.most, suggestion.got) == (
+        3,
+        10 * MB,
+        50 * MB,
+        90 * MB,
+        None,
+    )
 
 
 def test_what_few_state_is_shown_and_not_proposed() -> None:
@@ -54,7 +63,7 @@ def test_what_few_state_is_shown_and_not_proposed() -> None:
         "bob": [Requirement(WRITE, 20 * MB)],
         "carol": [Requirement(READ, 5 * MB)],
     }
-    proposed = {one.kind: one.proposed for one in suggest(members, [])}
+    proposed = {suggestion.kind: suggestion.proposed for suggestion in suggest(members, [])}
     assert proposed[WRITE] == Requirement(WRITE, 10 * MB)
     assert proposed[FREE] is None
     assert proposed[READ] is None
@@ -73,9 +82,9 @@ def test_what_most_files_missed_is_not_asked_for(
         *files(kind, Verdict.CANNOT_SAY, 9999),
         *files(READ, Verdict.MET, 1),
     ]
-    (one,) = suggest(members, looked_at)
-    assert one.proposed is not None
-    assert (one.proposed.bound, one.got, one.files) == (proposed, got * MB, 3)
+    (suggestion,) = suggest(members, looked_at)
+    assert suggestion.proposed is not None
+    assert (suggestion.proposed.bound, suggestion.got, suggestion.files) == (proposed, got * MB, 3)
 
 
 def test_over_http_it_changes_nothing_and_users_may_not_ask(serve: Any, site: Any) -> None:
@@ -85,7 +94,12 @@ def test_over_http_it_changes_nothing_and_users_may_not_ask(serve: Any, site: An
         wanted = {"requirements": [{"kind": "current-write-rate", "minimum": bound, "unit": "MB/s"}]}
         assert service.put(f"/v1/requirements/user/{user}", wanted).status_code == 200
     answer = service.get("/v1/requirements/vo/m/suggestion").get_json()
-    (one,) = answer["suggested"]
-    assert (answer["members"], one["least"], one["most"], one["proposed"]["minimum"]) == (2, 10, 30, 10)
+    (suggestion,) = answer["suggested"]
+    assert (
+        answer["members"],
+        suggestion["least"],
+        suggestion["most"],
+        suggestion["proposed"]["minimum"],
+    ) == (2, 10, 30, 10)
     assert answer["stored"]["revision"] == service.get("/v1/requirements/vo/m").get_json()["revision"] == 0
     assert service.get("/v1/requirements/vo/a%2Fb/suggestion").status_code == 404

@@ -20,7 +20,10 @@ def test_each_set_whose_next_file_would_go_to_the_element_is_reported_with_the_n
 ) -> None:
     state = two_users(serve, site).runtime.state
     fast, slow = state.without("union/b0"), state.without("union/b1")
-    assert [(one.name, one.instead) for one in fast.moved] == [("alice", "union/b1"), ("bob", "union/b1")]
+    assert [(moved.name, moved.instead) for moved in fast.moved] == [
+        ("alice", "union/b1"),
+        ("bob", "union/b1"),
+    ]
     assert (fast.sets_total, fast.sets_asked, fast.others) == (2, 2, 1)
     assert (slow.moved, slow.others) == ((), 1)
 

@@ -31,12 +31,12 @@ def test_it_is_measured_where_files_ask_for_a_rate() -> None:
 
 
 def test_more_requirements_are_met_where_harm_counts() -> None:
-    found = {
+    by_rule = {
         rule: [hard.simulate(hard.Run("needs-two", rule, seed, 800)) for seed in range(2)]
         for rule in ("ours", "no-harm")
     }
-    met = {rule: sum(run.attained.met for run in runs) / len(runs) for rule, runs in found.items()}
-    slow = {rule: sum(run.mean for run in runs) for rule, runs in found.items()}
+    met = {rule: sum(run.attained.met for run in runs) / len(runs) for rule, runs in by_rule.items()}
+    slow = {rule: sum(run.mean for run in runs) for rule, runs in by_rule.items()}
     assert met["ours"] > met["no-harm"] + 0.03
     assert slow["ours"] < 1.08 * slow["no-harm"]
 
@@ -57,7 +57,7 @@ LONELY = replace(SCENARIOS["needs-0.5"], rho=0.01, regular=True, files=40, sigma
 
 @pytest.mark.parametrize("rule", ["ours", "random"])
 def test_a_program_that_takes_only_what_it_needs_writes_at_that_rate(rule: str) -> None:
-    at_full_speed, modest = (hard.play(replace(LONELY, modest=one), rule, 1) for one in (False, True))
+    at_full_speed, modest = (hard.play(replace(LONELY, modest=limited), rule, 1) for limited in (False, True))
     assert modest.attained.met == at_full_speed.attained.met
     needs = [need for user in range(8) for need in [LONELY.needs[user % 4]] if user >= 4]
     slowest = max(LONELY.rates or ()) / min(needs)
@@ -67,7 +67,7 @@ def test_a_program_that_takes_only_what_it_needs_writes_at_that_rate(rule: str) 
 def test_files_whose_rate_of_reading_counts_are_read_back() -> None:
     kinds = Kind.CURRENT_WRITE, Kind.CURRENT_READ
     lonely = [hard.play(replace(LONELY, kind=kind), "no-kept", 1) for kind in kinds]
-    assert [one.attained.met for one in lonely] == [1.0, 1.0]
+    assert [played.attained.met for played in lonely] == [1.0, 1.0]
     assert lonely[0].mean == pytest.approx(lonely[1].mean), "the reading alone is measured"
     busy = replace(SCENARIOS["needs-0.5"], files=300)
     written, read = (hard.play(replace(busy, kind=kind), "ours", 1) for kind in kinds)
@@ -75,6 +75,8 @@ def test_files_whose_rate_of_reading_counts_are_read_back() -> None:
 
 
 def test_a_hard_need_that_nothing_can_meet_is_left_to_the_union() -> None:
-    soft, strict = (hard.play(replace(LONELY, needs=(100e6,), hard=one), "ours", 1) for one in (False, True))
+    soft, strict = (
+        hard.play(replace(LONELY, needs=(100e6,), hard=is_hard), "ours", 1) for is_hard in (False, True)
+    )
     assert soft.mean == soft.managed == pytest.approx(1.0), "on the fastest element"
     assert strict.mean > strict.managed == pytest.approx(1.0)

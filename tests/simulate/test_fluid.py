@@ -42,15 +42,15 @@ def ends(device: Device, flows: list[tuple[float, float, bool]]) -> list[float]:
     """Return when each flow (start, bytes, reads) ends on one element."""
     engine = Engine()
     server = Server(engine, device)
-    found: dict[int, float] = {}
+    ended: dict[int, float] = {}
     for number, (start, amount, reads) in enumerate(flows):
 
         def begin(_now: float, number: int = number, amount: float = amount, reads: bool = reads) -> None:
-            (server.read if reads else server.write)(amount, lambda now: found.update({number: now}))
+            (server.read if reads else server.write)(amount, lambda now: ended.update({number: now}))
 
         engine.at(start, begin)
     engine.run()
-    return [found[number] for number in range(len(flows))]
+    return [ended[number] for number in range(len(flows))]
 
 
 @pytest.mark.parametrize(

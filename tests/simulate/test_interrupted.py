@@ -25,9 +25,9 @@ def test_an_interrupted_simulation_ends_with_all_its_processes() -> None:
             blocked = int(status.partition("SigBlk:")[2].split()[0], 16)
             assert blocked & 1 << signal.SIGINT - 1, "an interrupt waits until all workers are made"
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=300)
+        _, errors = process.communicate(timeout=300)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert "Traceback" not in told
+    assert "Traceback" not in errors

@@ -18,10 +18,10 @@ def test_the_page_says_which_code_made_it(
 
 
 def test_the_page_has_every_family_and_term() -> None:
-    found = {
+    outcomes = {
         (family, rule, seed): (1.0 + seed / 10, 0.5 + seed / 10) for family, rule, seed in measured.needed(2)
     }
-    page = measured.page(found, 2)
+    page = measured.page(outcomes, 2)
     assert all(f"| `{family}`" in page for family in FAMILIES)
     assert all(f"(`{variant}`) |" in page for variant in TERMS)
     assert "| `needs-0.85` | 55.0 " in page

@@ -49,8 +49,8 @@ def test_the_same_seed_gives_the_same_result() -> None:
     for policy in ("ours", "buckets", "free-space"):
         run = table1.Run("skewed", 6, policy, "roundrobin", 3, 7)
         assert table1.simulate(run) == table1.simulate(run)
-    one = hard.Run("rho08-t5", "two-choices", 3, files=500)
-    assert hard.simulate(one) == hard.simulate(one)
+    study = hard.Run("rho08-t5", "two-choices", 3, files=500)
+    assert hard.simulate(study) == hard.simulate(study)
 
 
 def test_another_seed_gives_another_result() -> None:
@@ -103,13 +103,13 @@ def test_everyone_on_ours_is_as_well_off_as_everyone_in_turn(
 
 
 def test_the_more_often_nodes_hear_of_each_other_the_better() -> None:
-    found = [
+    means = [
         on_hard(hard.Run(f"nodes-64-told-{every}", "ours", 1, files=1500)).mean
         for every in ("5s", "1s", "0.2s")
     ]
-    assert found[0] > found[1] > found[2]
-    assert found[0] < 1.75
-    assert found[2] < 1.35
+    assert means[0] > means[1] > means[2]
+    assert means[0] < 1.75
+    assert means[2] < 1.35
 
 
 def judged(scenario: str, policy: str, files: int, seeds: int = 2) -> float:
@@ -154,8 +154,8 @@ def test_every_scenario_plays_to_its_end(scenario: str) -> None:
     outcomes = on_hard(hard.Run(scenario, "roundrobin", 1, files=300))
     assert outcomes.mean > 0.999
     assert outcomes.p95 <= outcomes.p99
-    one = SCENARIOS[scenario]
-    assert (outcomes.last >= 0.999) == (one.burst > 1 or one.rush > 0 or bool(one.workflow))
+    played = SCENARIOS[scenario]
+    assert (outcomes.last >= 0.999) == (played.burst > 1 or played.rush > 0 or bool(played.workflow))
 
 
 def test_ranking_by_observed_throughput_loses() -> None:

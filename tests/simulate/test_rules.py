@@ -61,7 +61,7 @@ def test_uneven_space_is_drawn_by_weight_and_penalised(world: Make) -> None:
     roomy = counted[0] + counted[1]
     assert 0.85 < roomy / 4000 < 0.96, "free space is 10 to 1"
     order = chosen(policy, 4000)
-    repeats = sum(one == other for one, other in pairwise(order))
+    repeats = sum(before == after for before, after in pairwise(order))
     assert repeats / 4000 < 0.43, "what was just used weighs less than its space alone (0.45)"
 
 
@@ -106,8 +106,8 @@ def test_linear_flow_herds_and_convex_flow_spreads(world: Make) -> None:
 
 def test_ours_is_the_choice_of_the_core(world: Make) -> None:
     """With one node and no samples, the core alone tells where files go: fewest open, in the node's order."""
-    one = world(6)
-    policy = Ours(one)
+    built = world(6)
+    policy = Ours(built)
     order = order_of_own(np.full(6, 100.0), 0.0).tolist()
     files = [File(number, 10.0) for number in range(12)]
     assert [policy.choose(1.0, file) for file in files] == order * 2
@@ -116,30 +116,30 @@ def test_ours_is_the_choice_of_the_core(world: Make) -> None:
     elements["own"] = [2, 1, 2, 2, 2, 2]
     assert Query(elements, need(), defaults()).choose() == 1
     policy.closed(1.0, files[order.index(1)], 1)
-    one.engine.at(2.0, lambda _now: None)
-    one.engine.run_until(2.0)
+    built.engine.at(2.0, lambda _now: None)
+    built.engine.run_until(2.0)
     assert policy.choose(2.0, File(12, 10.0)) == 1
 
 
 def test_ours_counts_streams_on_a_server_whose_link_the_site_states(world: Make) -> None:
     """Two elements share a link of one's rate: of three files one goes there, without the term two."""
-    one = world(4)
+    built = world(4)
     devices = [
         replace(device, group=number // 2, link_rate=100.0 if number < 2 else math.nan)
-        for number, device in enumerate(one.devices)
+        for number, device in enumerate(built.devices)
     ]
-    limited = replace(one, devices=devices)
+    limited = replace(built, devices=devices)
     assert sum(element < 2 for element in chosen(Ours(limited), 3)) == 1
     unlimited = chosen(Ours(limited, VARIANTS["no-server-rate"][0]), 4)
-    assert unlimited == chosen(Ours(one), 4)
+    assert unlimited == chosen(Ours(built), 4)
     assert sorted(unlimited) == [0, 1, 2, 3]
 
 
 def test_ours_sees_strangers_but_not_its_own_files_as_such(world: Make) -> None:
-    one = world(4)
-    policy = Ours(one)
+    built = world(4)
+    policy = Ours(built)
     policy.observe(5.0, sample([1.0, 0.0, 1.0, 1.0]))
-    one.engine.run_until(5.5)
+    built.engine.run_until(5.5)
     assert policy.choose(6.0, File(1, 10.0)) == 1
     other = world(2)
     mine = Ours(other)
@@ -160,13 +160,13 @@ def test_processes_of_a_job_begin_at_elements_of_their_own(world: Make) -> None:
 
 def test_tickets_pile_up_where_choosing_at_the_create_does_not(world: Make) -> None:
     def places(maker: type[Ours]) -> Counter[int]:
-        one = world(8)
-        policy = maker(one)
+        built = world(8)
+        policy = maker(built)
         users = [File(number, 1.0, f"user{number}") for number in range(8)]
         first = [policy.choose(0.1 * number, file) for number, file in enumerate(users)]
         for file, element in zip(users, first, strict=True):
             policy.closed(2.0, file, element)
-        one.engine.run_until(10.0)
+        built.engine.run_until(10.0)
         again = [replace(file, number=file.number + 8) for file in users]
         return Counter(policy.choose(10.0 + 0.1 * number, file) for number, file in enumerate(again))
 
@@ -180,7 +180,9 @@ def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) 
     def heard(node: int, user: str, now: float) -> float:
         reports.advance(now)
         change = sum(
-            sign * one.streams for one, sign in reports.known_differently(node, user, now) if one.row == 3
+            sign * unheard.streams
+            for unheard, sign in reports.known_differently(node, user, now)
+            if unheard.row == 3
         )
         return reports.ledger.own[3] + change
 
@@ -257,10 +259,10 @@ def test_least_open_counts_files_and_nothing_else(world: Make) -> None:
 
 
 def test_mergerfs_rules_look_at_space(world: Make) -> None:
-    one = world(3, free=[100, 300, 200])
-    assert {RULES["mfs"][0](one).choose(0.0, File(1, 1.0))} == {1}
-    assert {RULES["lus"][0](one).choose(0.0, File(1, 1.0))} == {1}
-    drawn = Counter(chosen(RULES["pfrd"][0](one), 3000))
+    built = world(3, free=[100, 300, 200])
+    assert {RULES["mfs"][0](built).choose(0.0, File(1, 1.0))} == {1}
+    assert {RULES["lus"][0](built).choose(0.0, File(1, 1.0))} == {1}
+    drawn = Counter(chosen(RULES["pfrd"][0](built), 3000))
     assert [drawn[element] / 3000 for element in range(3)] == pytest.approx([1 / 6, 1 / 2, 1 / 3], abs=0.04)
 
 

@@ -19,15 +19,15 @@ HOLD = (
 
 def held(directory: Path) -> set[str]:
     """Return the files below a directory that any process has open; agents only look at them."""
-    found = set()
+    paths = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (process / "comm").read_text() == "ses-agent\n":
                 continue
-            for one in os.scandir(process / "fd"):
+            for descriptor in os.scandir(process / "fd"):
                 with suppress(OSError):
-                    found.add(str(Path(one.path).readlink()))
-    return {path for path in found if path.startswith(f"{directory}/")}
+                    paths.add(str(Path(descriptor.path).readlink()))
+    return {path for path in paths if path.startswith(f"{directory}/")}
 
 
 def counted(cluster: Cluster, directory: Path) -> list[JSON]:

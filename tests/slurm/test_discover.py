@@ -14,7 +14,7 @@ CLASSES = [
 
 def test_nodes_with_the_same_features_behind_the_same_switch_are_a_class(cluster: Cluster) -> None:
     answer = json.loads(cluster.output("ses", "discover", "--slurm", "--json"))
-    rows = [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in answer["node_classes"]]
+    rows = [(row["node_class"], row["nodes"], row["count"], row["uplink"]) for row in answer["node_classes"]]
     assert (answer["cluster"], rows) == ("tests", CLASSES)
 
 
@@ -24,7 +24,7 @@ def test_what_is_discovered_can_be_imported_and_again(cluster: Cluster) -> None:
     cluster.output("ses", "kb", "import", file)
     assert "Nothing changes." in cluster.output("ses", "kb", "import", file)
     node_classes = json.loads(cluster.output("ses", "nodes", "list", "--json"))["node_classes"]
-    assert [(one["node_class"], one["nodes"], one["count"], one["uplink"]) for one in node_classes] == CLASSES
+    assert [(row["node_class"], row["nodes"], row["count"], row["uplink"]) for row in node_classes] == CLASSES
 
 
 def test_nodes_without_features_and_a_cluster_without_switches_are_understood() -> None:

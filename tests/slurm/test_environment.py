@@ -24,11 +24,11 @@ def test_need_and_library_reach_every_rank(cluster: Cluster) -> None:
 
 
 def test_library_comes_after_what_the_user_preloads_and_once(cluster: Cluster) -> None:
-    one = ("srun", "-n1", f"--storage={NEED}", "sh", "-c", SHOW)
-    ((_, _, list_),) = shown(cluster.output(*one, LD_PRELOAD=OTHER))
+    command = ("srun", "-n1", f"--storage={NEED}", "sh", "-c", SHOW)
+    ((_, _, list_),) = shown(cluster.output(*command, LD_PRELOAD=OTHER))
     assert list_ == f"{OTHER}:{cluster.library}"
     both = f"{cluster.library}:{OTHER}"
-    ((_, _, list_),) = shown(cluster.output(*one, LD_PRELOAD=both))
+    ((_, _, list_),) = shown(cluster.output(*command, LD_PRELOAD=both))
     assert list_ == both
 
 
@@ -69,7 +69,7 @@ def test_the_last_of_all_options_holds_also_against_those_of_the_job(cluster: Cl
     cluster.output(
         "sbatch", "--wait", "-n1", f"--output={out}", "--error=/dev/null", profile, f"--wrap={script}"
     )
-    assert [one for _, one, _ in shown(out.read_text())] == [
+    assert [required for _, required, _ in shown(out.read_text())] == [
         f"{SOFT} 0",
         f"{CHECKPOINT} 1",
         f"{CHECKPOINT} 0",

@@ -71,7 +71,7 @@ def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster,
     files = wait_until(
         lambda: cluster.client().files({"path": str(directory)}).files, "its file is known", SECONDS
     )
-    assert [one.job for one in files] == [None]
+    assert [file.job for file in files] == [None]
     cluster.output("scancel", job)
 
 
@@ -106,10 +106,54 @@ def test_words_of_a_job_are_not_taken_for_what_operators_wrote(cluster: Cluster,
     theirs = '{"project": "x",\n"paid": true}'
     cluster.output("scontrol", "update", f"JobId={job}", f"AdminComment={theirs}")
     cluster.output("ses", "job", job, "--comment")
-    found = cluster.output("squeue", "--noheader", f"--jobs={job}", "--Format=admin_comment:9999").strip()
-    comment = json.loads(found)
+    text = cluster.output("squeue", "--noheader", f"--jobs={job}", "--Format=admin_comment:9999").strip()
+    comment = json.loads(text)
     assert comment.pop("qstorman").startswith("4 files on ")
     assert comment == json.loads(theirs), "theirs stays what it was"
-    assert "approved" not in found
+    assert "approved" not in text
     (directory / "go").touch()
+    cluster.output("scancel", job)
+
+
+def commented(cluster: Cluster, job: str) -> str:
+    """What Slurm has for the record of one job."""
+    shown = cluster.output(
+        "squeue", "--noheader", f"--jobs={job}", "--Format=JobArrayID:32,admin_comment:999"
+    )
+    lines = dict(line.split(None, 1) for line in shown.splitlines())
+    return lines[job].strip()
+
+
+def test_a_task_of_an_array_gets_its_own_line_and_no_other_task(cluster: Cluster, directory: Path) -> None:
+    """The number of the last task is that of the array, by which Slurm changes all of its tasks."""
+    program = WRITE.replace("SLURM_PROCID", "SLURM_ARRAY_TASK_ID")
+    options = ("--parsable", "-n1", "--array=1-2", "--output=/dev/null", f"--storage={NEED}")
+    array = cluster.output(
+        "sbatch", *options, f"--wrap=srun sh -c '{program}' {directory}; sleep 1000"
+    ).strip()
+    for task in (1, 2):
+        path = str(directory / str(task))
+        wait_until(
+            lambda path=path: cluster.client().files({"path": path}).files, f"{path} is known", SECONDS
+        )
+        cluster.output("scontrol", "update", f"JobId={array}_{task}", f"AdminComment=project {task}")
+    cluster.output("ses", "job", array, "--comment")
+    assert commented(cluster, f"{array}_1") == "project 1", "it is the other task's line"
+    assert commented(cluster, f"{array}_2").startswith("project 2 | storage: 1 files on ")
+    said = json.loads(cluster.output("ses", "job", f"{array}_1", "--comment", "--json"))
+    assert (sum(element["files"] for element in said["elements"]), said["job"] != array) == (1, True)
+    assert commented(cluster, f"{array}_1").startswith("project 1 | storage: 1 files on ")
+    assert json.loads(cluster.output("ses", "job", f"{array}_1", "--json"))["job"] == said["job"]
+    cluster.output("scancel", array)
+
+
+def test_a_part_of_a_heterogeneous_job_gets_its_own_line(cluster: Cluster, directory: Path) -> None:
+    options = ("-n1", "--output=/dev/null", f"--storage={NEED}")
+    wrap = f"--wrap=srun sh -c '{WRITE}' {directory}; sleep 1000"
+    job = cluster.output("sbatch", "--parsable", *options, ":", "-n1", wrap).strip()
+    wait_for(cluster, job, "open", 1)
+    cluster.output("scontrol", "update", f"JobId={job}+1", "AdminComment=of the other part")
+    cluster.output("ses", "job", job, "--comment")
+    assert commented(cluster, f"{job}+0").startswith("storage: 1 files on ")
+    assert commented(cluster, f"{job}+1") == "of the other part"
     cluster.output("scancel", job)

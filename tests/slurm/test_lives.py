@@ -45,10 +45,10 @@ def begin_again(cluster: Cluster, job: str) -> None:
 
 def test_tasks_of_an_array_end_one_by_one(cluster: Cluster, directory: Path) -> None:
     array = submit(cluster, directory, "--array=0-3", "-n2")
-    jobs = Counter(one["job"] for one in wait_for(cluster, directory, 8))
+    jobs = Counter(file["job"] for file in wait_for(cluster, directory, 8))
     assert list(jobs.values()) == [2] * 4
     cluster.output("scancel", f"{array}_1")
-    left = Counter(one["job"] for one in wait_for(cluster, directory, 6))
+    left = Counter(file["job"] for file in wait_for(cluster, directory, 6))
     assert left.items() < jobs.items()
     cluster.output("scancel", array)
     wait_for(cluster, directory, 0)
@@ -78,13 +78,13 @@ def test_parts_of_a_heterogeneous_job_have_the_need_of_the_first_or_of_their_ste
 
 def test_a_job_that_is_requeued_leaves_nothing_and_starts_again(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, "--requeue", "-N2", "-n4")
-    before = {one["path"] for one in wait_for(cluster, directory, 4)}
+    before = {file["path"] for file in wait_for(cluster, directory, 4)}
     cluster.output("scontrol", "requeue", job)
     wait_for(cluster, directory, 0)
     begin_again(cluster, job)
     again = wait_for(cluster, directory, 4)
-    assert {one["job"] for one in again} == {job}
-    assert before.isdisjoint(one["path"] for one in again)
+    assert {file["job"] for file in again} == {job}
+    assert before.isdisjoint(file["path"] for file in again)
     cluster.output("scancel", job)
     wait_for(cluster, directory, 0)
 
@@ -108,7 +108,7 @@ def test_files_of_a_failed_node_stop_counting_when_it_is_back(cluster: Cluster, 
     cluster.output("scontrol", "update", "NodeName=n4", "State=DOWN", "Reason=failed")
     wait_until(lambda: not held(directory), lambda: f"still open: {held(directory)}")
     wait_until(
-        lambda: {one["node"] for one in counted(cluster, directory)} <= {"n4"},
+        lambda: {file["node"] for file in counted(cluster, directory)} <= {"n4"},
         lambda: f"files of other nodes still count: {counted(cluster, directory)}",
     )
     cluster.boot("n4")

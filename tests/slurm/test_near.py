@@ -81,7 +81,7 @@ def test_a_signal_reaches_the_task(slurm):
     wait_until(lambda: ready)
     conversation.signal(signal.SIGINT)
     thread.join(PATIENCE)
-    assert [one.status for one in ended] == [4]
+    assert [outcome.status for outcome in ended] == [4]
 
 
 def test_a_signal_ends_the_waiting_for_a_node_that_does_not_answer(slurm, tmp_path):
@@ -105,7 +105,7 @@ def test_a_signal_ends_the_waiting_for_a_node_that_does_not_answer(slurm, tmp_pa
     try:
         conversation.signal(signal.SIGINT)
         thread.join(PATIENCE)
-        assert [one.number for one in ended] == [signal.SIGINT]
+        assert [outcome.number for outcome in ended] == [signal.SIGINT]
         assert f"sh may still run on {NODE} (process {program})" in str(ended[0])
     finally:
         for pid in stopped:
@@ -131,7 +131,7 @@ def test_time_in_the_queue_is_no_part_of_what_a_start_takes(slurm, tmp_path, mon
     slurm.output("scancel", first)
     thread.join(PATIENCE)
     took = time.monotonic() - began
-    assert [one.status for one in ended] == [0]
+    assert [outcome.status for outcome in ended] == [0]
     queued, start = ended[0].queued_seconds, ended[0].start_seconds
     assert queued is not None
     assert start is not None

@@ -35,8 +35,8 @@ class Places:
         self.cluster, self.disks, self.ledger = cluster, disks, ledger
 
     def claims(self) -> list[dict[str, Any]]:
-        told = self.cluster.output(str(SES), "places", "--ledger", str(self.ledger), "--json")
-        claims: list[dict[str, Any]] = json.loads(told)["claims"]
+        listed = self.cluster.output(str(SES), "places", "--ledger", str(self.ledger), "--json")
+        claims: list[dict[str, Any]] = json.loads(listed)["claims"]
         return claims
 
     def wait_gone(self) -> None:
@@ -89,8 +89,8 @@ def test_all_steps_of_a_job_have_one_and_each_node_its_own(places: Places) -> No
 
 def test_a_stated_size_counts_for_others_while_the_job_runs(places: Places) -> None:
     program = f"{SES} places --ledger {places.ledger} --json"
-    told = places.cluster.output("srun", "-n1", "-w", "n1", "--storage-place=40MiB", "sh", "-c", program)
-    (claim,) = json.loads(told)["claims"]
+    listed = places.cluster.output("srun", "-n1", "-w", "n1", "--storage-place=40MiB", "sh", "-c", program)
+    (claim,) = json.loads(listed)["claims"]
     assert claim["bytes"] == 40 << 20
     assert claim["job"].isdecimal()
     places.wait_gone()
@@ -98,10 +98,10 @@ def test_a_stated_size_counts_for_others_while_the_job_runs(places: Places) -> N
 
 def test_the_place_is_the_users_who_gets_another_one_when_it_is_full(places: Places) -> None:
     program = f'{SES} place --ledger {places.ledger} --again "$TMPDIR" --json'
-    told = places.cluster.output("srun", "-n1", "-w", "n1", "--storage-place=1MB", "sh", "-c", program)
-    second = json.loads(told)
+    answer = places.cluster.output("srun", "-n1", "-w", "n1", "--storage-place=1MB", "sh", "-c", program)
+    second = json.loads(answer)
     assert Path(second["directory"]).parent in places.disks
-    (why,) = (one for one in second["why"] if (one["reason"] or "").startswith("it is where claim"))
+    (why,) = (row for row in second["why"] if (row["reason"] or "").startswith("it is where claim"))
     assert why["directory"] != str(Path(second["directory"]).parent)
     shutil.rmtree(second["directory"])
     places.wait_gone()
@@ -147,7 +147,7 @@ def test_the_service_gives_the_place_of_a_job_to_its_user(cluster: Cluster) -> N
         _, first, _ = process.stdout.readline().strip().split(" ")
         assert process.stdout.readline() == f"700 {user}\n"
         second = process.stdout.readline().strip()
-        assert {Path(one).parent for one in (first, second)} == set(site.directories)
+        assert {Path(path).parent for path in (first, second)} == set(site.directories)
         (place,) = site.places().values()
         job = place["subject"]["job"]
         assert Path(f"/proc/{place['pid']}/comm").read_text() == "slurmstepd\n", "it ends with the job"

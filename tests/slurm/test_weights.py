@@ -48,7 +48,7 @@ def test_a_job_goes_where_the_link_is_wide(cluster: Cluster) -> None:
     for description in (discovered, slow):
         cluster.output("ses", "kb", "import", str(description))
     changed = json.loads(cluster.output("ses", "nodes", "weigh", "write>=50MB/s", "--json"))["changed"]
-    assert [one["nodes"] for one in changed] == ["n[1-2]"]
+    assert [row["nodes"] for row in changed] == ["n[1-2]"]
     weight = fields_of(cluster.output("scontrol", "show", "nodes", "--oneliner"))
     assert [weight[node]["Weight"] for node in ("n3", "n4")] == ["1", "1"]
     assert weight["n1"]["Weight"] == weight["n2"]["Weight"] == str(changed[0]["weight"]) > "1"

@@ -22,7 +22,7 @@ SYSTEM = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
 #: Where the commands of the checkout are, without installing any.
 CHECKOUT = (
     str(Path(sys.executable).parent),
-    *(str(ROOT / "build/libses" / one) for one in ("run", "agent", "copy")),
+    *(str(ROOT / "build/libses" / part) for part in ("run", "agent", "copy")),
 )
 PATIENCE = 850.0
 
@@ -34,15 +34,15 @@ hostname store1
 mount --make-rprivate /
 mkdir "$WORK/srv" "$WORK/bin" "$WORK/layers" "$WORK/dpkg"
 mount --bind /var/lib/dpkg "$WORK/dpkg"
-for one in run var/lib var/backups var/cache; do mount -t tmpfs -o mode=755 tmpfs "/$one"; done
+for folder in run var/lib var/backups var/cache; do mount -t tmpfs -o mode=755 tmpfs "/$folder"; done
 mkdir /var/lib/dpkg
 mount --move "$WORK/dpkg" /var/lib/dpkg
 mount -t tmpfs -o mode=755 tmpfs "$WORK/layers"
 number=0
-for one in /etc /root /usr/local "$ROOT"; do
+for folder in /etc /root /usr/local "$ROOT"; do
   layer="$WORK/layers/$((number += 1))"
   mkdir -p "$layer/above" "$layer/work"
-  mount -t overlay -o "lowerdir=$one,upperdir=$layer/above,workdir=$layer/work" overlay "$one"
+  mount -t overlay -o "lowerdir=$folder,upperdir=$layer/above,workdir=$layer/work" overlay "$folder"
 done
 chmod a+x /root # the interpreter may lie there
 echo "127.0.0.1 store1 localhost" >/etc/hosts

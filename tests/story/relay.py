@@ -79,7 +79,7 @@ class Relay:
 
     def pass_on(self, asked: BaseHTTPRequestHandler) -> None:
         body = asked.rfile.read(int(asked.headers.get("Content-Length") or 0))
-        files = [one["placement_id"] for one in json.loads(body or b"{}").get("opened", [])]
+        files = [file["placement_id"] for file in json.loads(body or b"{}").get("opened", [])]
         self.waits.send(files)
         with self._lock:
             self._asking += bool(files)

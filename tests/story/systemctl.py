@@ -26,21 +26,21 @@ RUN = Path("/run/units")
 
 
 def settings_of(unit: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}
     for line in (Path(os.environ["SES_UNITS"]) / f"{unit}.service").read_text().splitlines():
         key, equals, value = line.partition("=")
         if equals and not line.startswith("#"):
-            found.setdefault(key, []).append(value)
-    return found
+            settings.setdefault(key, []).append(value)
+    return settings
 
 
 def environment(settings: dict[str, list[str]]) -> dict[str, str]:
     said = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    lines = [one.strip('"') for one in settings.get("Environment", [])]
+    lines = [setting.strip('"') for setting in settings.get("Environment", [])]
     for file in settings.get("EnvironmentFile", []):
         path = Path(file.removeprefix("-"))
         if path.exists() or not file.startswith("-"):
-            lines += [one for one in path.read_text().splitlines() if one and not one.startswith("#")]
+            lines += [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     for line in lines:
         name, _, value = line.partition("=")
         said[name] = value.strip('"')
@@ -51,9 +51,9 @@ def program(settings: dict[str, list[str]], variables: dict[str, str]) -> list[s
     words: list[str] = []
     for word in settings["ExecStart"][0].split():
         words += variables.get(word[1:], "").split() if re.fullmatch(r"\$[A-Z_]+", word) else [word]
-    found = words[0] if Path(words[0]).exists() else shutil.which(Path(words[0]).name)
-    assert found, f"{words[0]} does not exist"
-    return [found, *words[1:]]
+    path = words[0] if Path(words[0]).exists() else shutil.which(Path(words[0]).name)
+    assert path, f"{words[0]} does not exist"
+    return [path, *words[1:]]
 
 
 def as_user(user: pwd.struct_passwd, command: list[str]) -> list[str]:
@@ -142,7 +142,7 @@ def restart(unit: str) -> None:
 
 
 def main() -> None:
-    verb, *units = [one for one in sys.argv[1:] if not one.startswith("-")]
+    verb, *units = [word for word in sys.argv[1:] if not word.startswith("-")]
     does = {"enable": enable, "start": start, "restart": restart, "stop": stop, "show": show,
             "is-enabled": tell_enabled}[verb]  # fmt: skip
     for unit in units:

@@ -34,7 +34,7 @@ def have_come(site: Site, so_far: int) -> bool:
 
 def stop_who_owes_an_answer(site: Site, relays: list[Relay]) -> int:
     """Stop the service that the agent asks; which one."""
-    number = max(range(2), key=lambda one: relays[one].answered_at)
+    number = max(range(2), key=lambda index: relays[index].answered_at)
     this, other, since = relays[number], relays[1 - number], time.monotonic()
     site.send(f"service{number or ''}", signal.SIGSTOP)
     wait_until(lambda: this.is_asked() or other.answered_at > since, "the agent asks one of them")

@@ -64,8 +64,8 @@ def file(site: Site, path: str) -> dict[str, Any]:
     command = [str(Path(sys.executable).with_name("ses")), "files", "--everybody", "--json", "--path", path]
 
     def judged() -> dict[str, Any]:
-        told = ran(command, env=environment)
-        files: list[dict[str, Any]] = json.loads(told.stdout)["files"]
+        done = ran(command, env=environment)
+        files: list[dict[str, Any]] = json.loads(done.stdout)["files"]
         return files[0] if files and files[0]["state"] == "ended" else {}
 
     return wait_until(judged, f"{path} has ended", 2 * PATIENCE, every=0.2)
@@ -74,7 +74,7 @@ def file(site: Site, path: str) -> dict[str, Any]:
 def streams(site: Site, element: str) -> int:
     """Return what the ledger counts on an element."""
     elements = site.chain.client().elements().elements
-    return next(one.open_placements for one in elements if one.id == element)
+    return next(listed.open_placements for listed in elements if listed.id == element)
 
 
 def require(site: Site, *texts: str) -> None:
@@ -119,7 +119,7 @@ def test_files_are_met_or_missed_with_what_the_program_did_as_the_cause(site: Si
 def read_by_others(site: Site, element: str, path: Path) -> None:
     """A program reads a file that another one made: a stream of its element for as long as it reads."""
     copy = path.with_name("made-elsewhere.dat")
-    branch = next(one for one in site.storage.branches if element.endswith(f"/{one.name}"))
+    branch = next(branch for branch in site.storage.branches if element.endswith(f"/{branch.name}"))
     (branch.directory / copy.name).write_bytes(bytes(20 * MB))  # no file that the ledger knows
     wait_until(lambda: streams(site, element) == 0, "nothing is open on it")
     environment = {"PATH": os.environ["PATH"], **site.chain.preloaded()}

@@ -45,8 +45,8 @@ def test_files_avoid_a_drained_element_and_come_back_when_it_is_undrained(site: 
     os.setxattr(control, "user.mergerfs.branches", modes.replace(f"{branch}=RW", f"{branch}=NC").encode())
     wait_until(lambda: ranked(site)["refused"], "the service hears of the mode of the branch")
     said = ranked(site)["refused"]
-    (node,) = (one["node"] for one in service.nodes()["nodes"])
-    assert [(one["element"], one["reason"]) for one in said] == [(f"union/{DRAINED}", "excluded")]
+    (node,) = (row["node"] for row in service.nodes()["nodes"])
+    assert [(row["element"], row["reason"]) for row in said] == [(f"union/{DRAINED}", "excluded")]
     assert said[0]["detail"] == f"It is excluded on {node}: its mode in the union is NC."
     os.setxattr(control, "user.mergerfs.branches", modes.encode())
     wait_until(lambda: not ranked(site)["refused"], "the service hears that it takes files again")

@@ -41,8 +41,8 @@ int main(void) {
 
 def text_of(beginning: str) -> str:
     """The block of the page that begins so."""
-    (found,) = [block.text for block in blocks(PAGE) if block.text.startswith(beginning)]
-    return found
+    (text,) = [block.text for block in blocks(PAGE) if block.text.startswith(beginning)]
+    return text
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         assert match
         made = Site(own, match[1])
         first_file = "ses requirements set user root"
-        pages = takewhile(lambda one: first_file not in one, shell(ROOT / "docs/site.md"))
+        pages = takewhile(lambda command: first_file not in command, shell(ROOT / "docs/site.md"))
         assert "Every link holds." in made.run(patient("".join(pages)), "root")
         for user in ("alice", "bob"):
             home = own.home(user)

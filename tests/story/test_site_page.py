@@ -32,8 +32,11 @@ def test_every_command_in_its_sentences_is_one_with_these_options() -> None:
     pages = "\n".join(page.read_text() for page in (ROOT / "docs/commands").glob("*.md"))
     text = re.sub(r"^```.*?^```", "", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
     named = {
-        word for one in re.findall(r"`([^`]+)`", text) for word in shlex.split(one) if word.startswith("--")
+        word
+        for quoted in re.findall(r"`([^`]+)`", text)
+        for word in shlex.split(quoted)
+        if word.startswith("--")
     }
     assert len(named) > 5
-    unknown = {one for one in named if f"`{one}`" not in pages} - {"--owner"}  # of createdb
+    unknown = {option for option in named if f"`{option}`" not in pages} - {"--owner"}  # of createdb
     assert not unknown

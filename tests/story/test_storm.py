@@ -55,9 +55,9 @@ def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Sit
         counts.append(int(made))
     assert sum(counts) >= FILES
     assert created(site) == sum(counts)
-    for one, count in enumerate(counts):
+    for index, count in enumerate(counts):
         for number in range(count):
-            assert (site.union / f"{one}-{number}").read_text() == f"{one}-{number}"
+            assert (site.union / f"{index}-{number}").read_text() == f"{index}-{number}"
     wait_until(lambda: site.ledger() == held(site, "before"), "the ledger is what is held")
 
     after = hold(site, "after")

@@ -21,26 +21,30 @@ def test_storage_binds_a_program_that_computes_little() -> None:
 
 def test_the_processor_binds_one_that_computes_much() -> None:
     work = Work(1000 * MB, 500 * MB, cpu_seconds=40.0)
-    found = forecast(work, [SLOW])
-    assert (found.binding, found.seconds, found.together) == (Resource.PROCESSOR, pytest.approx(40.0), 2)
+    prediction = forecast(work, [SLOW])
+    assert (prediction.binding, prediction.seconds, prediction.together) == (
+        Resource.PROCESSOR,
+        pytest.approx(40.0),
+        2,
+    )
     assert forecast(Work(1000 * MB, 500 * MB, 40.0, cores=4), [SLOW]).seconds == pytest.approx(20.0)
-    assert "processor binds" in advice(found, [found, forecast(work, [FAST])], work)
-    assert "more than 1 core," in advice(found, [found], work)
-    assert "more than 4 cores," in advice(found, [found], Work(1000 * MB, 500 * MB, 40.0, cores=4))
+    assert "processor binds" in advice(prediction, [prediction, forecast(work, [FAST])], work)
+    assert "more than 1 core," in advice(prediction, [prediction], work)
+    assert "more than 4 cores," in advice(prediction, [prediction], Work(1000 * MB, 500 * MB, 40.0, cores=4))
 
 
 def test_how_many_fit_is_reported_with_its_arithmetic() -> None:
     many = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW])
     assert fitting(many) == "u/slow: storage 75 MB/s / 37.5 MB/s of one = 2 at once."
-    one = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
-    assert fitting(one) == "u/slow: one could move 750 MB/s, storage gives 75: 1 fills it."
+    single = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
+    assert fitting(single) == "u/slow: one could move 750 MB/s, storage gives 75: 1 fills it."
     assert "takes all of the 75 MB/s" in fitting(forecast(Work(1000 * MB, 500 * MB, 0.0), [SLOW]))
 
 
 def test_how_many_fit_is_reported_of_every_element_and_of_all() -> None:
-    found = forecasts(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW, FAST])
-    assert [one.together for one in found] == [2, 8, 4]
-    assert fitting_on_all(found) == "all 2 elements: 10 at once (u/slow 2, u/fast 8)."
+    predictions = forecasts(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW, FAST])
+    assert [prediction.together for prediction in predictions] == [2, 8, 4]
+    assert fitting_on_all(predictions) == "all 2 elements: 10 at once (u/slow 2, u/fast 8)."
 
 
 def test_the_link_binds_a_fast_element_behind_a_slow_one() -> None:
@@ -58,11 +62,16 @@ def test_a_program_that_waits_for_each_transfer_takes_the_sum() -> None:
 def test_stripes_are_as_fast_as_the_slowest_of_them() -> None:
     work = Work(0, 1000 * MB, cpu_seconds=0.1)
     assert forecast(work, [FAST, SLOW]).seconds == pytest.approx(10.0)
-    found = forecasts(work, [SLOW, FAST, Place("u/third", 400 * MB, 200 * MB)])
-    assert [one.elements for one in found] == [("u/slow",), ("u/fast",), ("u/third",), ("u/fast", "u/third")]
-    assert found[-1].seconds == pytest.approx(2.5)
-    assert advice(found[0], found, work) == "Storage binds: 2 stripes would take 88% less time."
-    assert "no other element is faster" in advice(found[-1], found, work)
+    predictions = forecasts(work, [SLOW, FAST, Place("u/third", 400 * MB, 200 * MB)])
+    assert [prediction.elements for prediction in predictions] == [
+        ("u/slow",),
+        ("u/fast",),
+        ("u/third",),
+        ("u/fast", "u/third"),
+    ]
+    assert predictions[-1].seconds == pytest.approx(2.5)
+    assert advice(predictions[0], predictions, work) == "Storage binds: 2 stripes would take 88% less time."
+    assert "no other element is faster" in advice(predictions[-1], predictions, work)
 
 
 def test_an_element_that_gives_nothing_takes_for_ever() -> None:

@@ -39,8 +39,8 @@ def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUs
 
 def added(*looks: ProcessLook | dict[int, ProcessLook]) -> Attribution:
     attribution = Attribution(inherited={0: "/dev/zero", 1: "/out"})
-    for at, one in enumerate(looks):
-        attribution.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
+    for at, look in enumerate(looks):
+        attribution.add(Look(float(at), look if isinstance(look, dict) else {1: look}))
     return attribution
 
 
@@ -90,7 +90,7 @@ def test_of_many_small_files_those_that_are_seen_get_their_own_bytes_alone() -> 
     shares = attributed(*looks, process(archive, archive, tar=(archive, READ)))
     assert shares.pop("/tar").read_bytes == archive
     assert shares.keys() <= {f"/f{n}" for n in range(10)}
-    assert max(one.written_bytes for one in shares.values()) <= 2 * size
+    assert max(share.written_bytes for share in shares.values()) <= 2 * size
 
 
 def test_a_file_that_was_open_for_long_has_its_last_bytes_also_when_others_were_before() -> None:
@@ -198,4 +198,4 @@ def test_the_output_a_program_was_started_with_gets_no_rest() -> None:
 def test_a_child_that_ended_is_not_counted_again_in_its_parent() -> None:
     child = process(8 * MB, a=(8 * MB, READ))
     shares = attributed({1: process(b=(0, READ)), 2: child}, {1: process(8 * MB, b=(0, READ))})
-    assert {path: one.read_bytes for path, one in shares.items()} == {"/a": 8 * MB}
+    assert {path: share.read_bytes for path, share in shares.items()} == {"/a": 8 * MB}

@@ -208,13 +208,15 @@ def test_the_core_computes_what_its_header_says(node: Node, profile: StreamProfi
     }
     longest = max(seconds.values())
     if not profile.overlapped:
-        waits = sum(seconds[one] for one in (Resource.DISK, Resource.PROCESSOR, Resource.LINK))
+        waits = sum(seconds[resource] for resource in (Resource.DISK, Resource.PROCESSOR, Resource.LINK))
         longest = max(longest, waits)
     highest = peak(node, profile, path)
     assert highest.rate == pytest.approx(float(1 / longest) if longest > 0 else math.inf, rel=1e-9)
-    for one, time in seconds.items():
+    for resource, time in seconds.items():
         if abs(time) > Fraction(1, 10**15):  # what cancels out leaves nothing to compare
-            assert highest.allowed[one] == pytest.approx(float(1 / time) if time > 0 else math.inf, rel=1e-6)
+            assert highest.allowed[resource] == pytest.approx(
+                float(1 / time) if time > 0 else math.inf, rel=1e-6
+            )
 
 
 def test_what_is_not_known_never_binds_and_nothing_gives_nothing() -> None:

@@ -30,8 +30,8 @@ RUN = ProgramProfile(
 )
 
 
-def bounds(found: ProgramProfile, margin: float) -> dict[str, float]:
-    return {one.requirement.kind: one.requirement.bound for one in implied(found, margin)}
+def bounds(run: ProgramProfile, margin: float) -> dict[str, float]:
+    return {need.requirement.kind: need.requirement.bound for need in implied(run, margin)}
 
 
 def test_a_rate_is_that_of_the_phases_that_moved_times_the_margin() -> None:

@@ -43,11 +43,11 @@ def test_phases_are_told_apart_by_what_moves() -> None:
             line(3.5, 540, 80, 1.4),
         ]
     )
-    assert [one.kind for one in parts] == ["reads", "computes", "waits", "writes", "reads and writes"]
-    assert [one.begin for one in parts] == pytest.approx([0, 1, 2, 2.5, 3])
+    assert [part.kind for part in parts] == ["reads", "computes", "waits", "writes", "reads and writes"]
+    assert [part.begin for part in parts] == pytest.approx([0, 1, 2, 2.5, 3])
     assert parts[0].read_bytes == 500 * MB
-    assert sum(one.seconds for one in parts) == pytest.approx(3.5)
-    assert sum(one.cpu_seconds for one in parts) == pytest.approx(1.4)
+    assert sum(part.seconds for part in parts) == pytest.approx(3.5)
+    assert sum(part.cpu_seconds for part in parts) == pytest.approx(1.4)
 
 
 def test_kernel_texts_are_read_as_they_are() -> None:
@@ -130,7 +130,7 @@ def test_files_in_memory_are_files() -> None:
         )
         with talking(program, file.name) as (_, look):
             (process,) = look.processes.values()
-            assert file.name in {one.path for one in process.files.values()}
+            assert file.name in {opened.path for opened in process.files.values()}
 
 
 def test_a_look_finds_the_devices_that_give_and_take_any_number_of_bytes() -> None:
@@ -140,8 +140,8 @@ def test_a_look_finds_the_devices_that_give_and_take_any_number_of_bytes() -> No
     )
     with talking(program) as (_, look):
         (process,) = look.processes.values()
-        assert [one.path for one in process.endless.values()] == ["/dev/null", "/dev/zero"]
-        assert [one.writes for one in process.endless.values()] == [True, False]
+        assert [device.path for device in process.endless.values()] == ["/dev/null", "/dev/zero"]
+        assert [device.writes for device in process.endless.values()] == [True, False]
 
 
 def test_bytes_of_endless_devices_are_seen() -> None:
@@ -196,12 +196,12 @@ def test_a_signal_that_comes_when_the_program_has_ended_is_not_lost(monkeypatch:
 
 
 def test_a_signal_is_the_programs_while_it_runs() -> None:
-    told = "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"
-    assert profile(["sh", "-c", told])[1] == 9
+    script = "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"
+    assert profile(["sh", "-c", script])[1] == 9
 
 
 def test_a_signal_that_comes_while_the_program_begins_is_the_programs_whichever_thread_gets_it() -> None:
-    told = """
+    script = """
 import os, signal, threading, time
 from ses.profiling.run import profile
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
@@ -213,18 +213,18 @@ def begun(*command, **more):
 os.posix_spawnp = begun
 print(profile(["sleep", "60"])[1])
 """
-    done = ran([sys.executable, "-c", told], code=None)
+    done = ran([sys.executable, "-c", script], code=None)
     assert (done.returncode, done.stdout) == (0, f"{128 + signal.SIGTERM}\n")
 
 
 def test_a_program_under_nohup_goes_on_when_its_terminal_is_gone() -> None:
-    told = 'trap \'\' HUP; exec "$0" -c "$1"'
+    script = 'trap \'\' HUP; exec "$0" -c "$1"'
     program = """
 import os, signal
 from ses.profiling.run import profile
 print(profile(["sh", "-c", "kill -HUP $PPID; kill -HUP $$; exit 7"])[1])
 """
-    command = ["sh", "-c", told, sys.executable, program]
+    command = ["sh", "-c", script, sys.executable, program]
     done = ran(command, code=None)
     assert (done.returncode, done.stdout) == (0, "7\n")
 
@@ -245,8 +245,8 @@ def test_page_faults_are_those_of_the_program_and_its_children(tmp_path: Path) -
         "import os, resource, sys\n"
         "if os.fork() == 0:\n"
         "    mine = bytearray(2**24); mine[::4096] = b'x' * 4096\n"
-        "    told = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
-        "    open(sys.argv[1], 'w').write(str(told)); sys.exit(0)\n"
+        "    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    open(sys.argv[1], 'w').write(str(faults)); sys.exit(0)\n"
         "os.wait()\n"
     )
     profiled, status = profile([sys.executable, "-c", program, str(tmp_path / "faults")])
@@ -288,8 +288,8 @@ def test_calls_of_a_program_and_its_children_are_counted(tmp_path: Path) -> None
     )
     watch = (
         "import sys; from ses.profiling.run import profile\n"
-        "found, _ = profile([sys.executable, '-S', '-c', sys.argv[1]], calls=True)\n"
-        "print(found.counters.get('opens', -1), found.counters.get('syncs', -1))\n"
+        "profiled, _ = profile([sys.executable, '-S', '-c', sys.argv[1]], calls=True)\n"
+        "print(profiled.counters.get('opens', -1), profiled.counters.get('syncs', -1))\n"
     )
     mounted = 'mount -t tracefs none /sys/kernel/tracing && exec "$@"'
     command = ["unshare", "--mount", "sh", "-c", mounted, "sh", sys.executable, "-c", watch, program]

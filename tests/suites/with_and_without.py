@@ -99,8 +99,8 @@ def main() -> int:
     library = arguments.build.resolve() / "libses-wrapper.so"
     for name, preload in (("plain", None), ("placed", library)):
         log = arguments.to / f"{name}.log"
-        print(told := run(arguments.line, preload, log, arguments.options, arguments.seconds), flush=True)
-    return 1 if " 0 files placed" in told else 0
+        print(summary := run(arguments.line, preload, log, arguments.options, arguments.seconds), flush=True)
+    return 1 if " 0 files placed" in summary else 0
 
 
 if __name__ == "__main__":

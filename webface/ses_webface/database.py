@@ -27,7 +27,12 @@ from ses_webface.errors import StartError
 _MIGRATIONS = "ses_webface:migrations"
 _PATIENCE = 10  # seconds to wait for others that write to a file of SQLite
 _STEPS = 100_000  # of SQLite, some milliseconds, until it is asked whether the request has ended
-_POSTGRESQL = {"connect_timeout": 5, "options": "-c statement_timeout=60000"}  # seconds, and milliseconds
+_POSTGRESQL = {
+    "connect_timeout": 5,  # seconds
+    "options": "-c statement_timeout=60000",  # milliseconds
+    "client_encoding": "utf8",  # a database without an encoding (SQL_ASCII) answers with bytes otherwise
+}
+_OF_ALL_NAMES = ("UTF8", "SQL_ASCII")  # encodings; the latter keeps bytes as they come
 _UPGRADE_LOCK = 0x5345535F  # one number for all portals on one PostgreSQL server's database
 
 
@@ -57,6 +62,7 @@ class Database:
         try:
             with self.engine.begin() as connection:
                 if connection.dialect.name == "postgresql":
+                    _check_encoding(connection)
                     connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
                 before = MigrationContext.configure(connection).get_current_revision()
                 _check_known(before)
@@ -133,6 +139,15 @@ def _config(connection: Connection | None) -> Config:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     return config
+
+
+def _check_encoding(connection: Connection) -> None:
+    encoding = connection.execute(text("show server_encoding")).scalar_one()
+    if encoding not in _OF_ALL_NAMES:
+        raise StartError(
+            f"The database keeps text as {encoding}, which lacks characters that names have. Make another "
+            "one by: createdb --template=template0 --encoding=UTF8 NAME"
+        )
 
 
 def _check_known(revision: str | None) -> None:

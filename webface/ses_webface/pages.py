@@ -60,7 +60,7 @@ def register(app: Flask) -> None:
         iso=iso,
         ago=ago,
         age=age,
-        misses=lambda one: misses(one, words()),
+        misses=lambda choice: misses(choice, words()),
         missed=lambda predicted: missed_of(predicted, words()),
         field_of=field_of,
         bound_of=bound_of,
@@ -135,7 +135,7 @@ def amount(requirement: Requirement) -> str:
 
 def in_order(items: Iterable[Any]) -> list[Any]:
     """Return requirements or predictions in the order of the form."""
-    return sorted(items, key=lambda one: words().rank(one.kind))
+    return sorted(items, key=lambda of_kind: words().rank(of_kind.kind))
 
 
 def breakable(path: str) -> Markup:

@@ -12,14 +12,14 @@ from ses_webface.quantities import show_quantity
 _MIN_SHOWN = 0.01
 
 
-def misses(one: Candidate | Placement, words: Vocabulary) -> str:
+def misses(choice: Candidate | Placement, words: Vocabulary) -> str:
     """Return what is missed by how much: ``current write rate 20% short, free capacity unknown``."""
-    missed = missed_of(one.predicted, words)
+    missed = missed_of(choice.predicted, words)
     if missed:
         return ", ".join(f"{words.label(each.kind).lower()} {_how_far(each, words)}" for each in missed)
-    if one.predicted or one.distance <= 0:
+    if choice.predicted or choice.distance <= 0:
         return "meets everything"
-    return f"misses something by a distance of {one.distance:.2g}"  # an old record: its numbers are gone
+    return f"misses something by a distance of {choice.distance:.2g}"  # an old record: its numbers are gone
 
 
 def expectation(element: str, predicted: Sequence[Prediction], words: Vocabulary) -> str:
@@ -36,7 +36,7 @@ def missed_of(predicted: Sequence[Prediction], words: Vocabulary) -> list[Predic
     """Return what is missed, in the order of the form."""
     return sorted(
         (prediction for prediction in predicted if prediction.shortfall > 0),
-        key=lambda one: words.rank(one.kind),
+        key=lambda prediction: words.rank(prediction.kind),
     )
 
 

@@ -85,7 +85,7 @@ class Batches:
         elif arm == "random":
             yield chance.choice(self._among)
         elif arm == "free":
-            yield max(self._among, key=lambda one: os.statvfs(one).f_bavail)
+            yield max(self._among, key=lambda directory: os.statvfs(directory).f_bavail)
         elif arm == "service":
             with ses.api.place(on=places_service.NAME) as given:
                 yield given.directory

@@ -44,15 +44,15 @@ def hard(
     }
     done = run_all(simulate, list(needed), jobs, progress)
 
-    def found(scenario: str, policy: str) -> list[Slowdowns]:
+    def slowdowns(scenario: str, policy: str) -> list[Slowdowns]:
         return [done[run] for run in runs(scenario, policy)]
 
     def times(scenario: str, policy: str) -> list[float]:
         by = SCENARIOS[scenario].judged
-        return [entry.judged("mean" if by == "room" else by) for entry in found(scenario, policy)]
+        return [entry.judged("mean" if by == "room" else by) for entry in slowdowns(scenario, policy)]
 
     def mean(scenario: str, policy: str, name: str) -> float | None:
-        value = interval([attrgetter(name)(entry) for entry in found(scenario, policy)]).mean
+        value = interval([attrgetter(name)(entry) for entry in slowdowns(scenario, policy)]).mean
         return value if math.isfinite(value) else None
 
     return [

@@ -28,7 +28,7 @@ from ses_simulate.statistics import Interval, interval
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "decision-measured.md"
 DECIDING = (
-    *("libses/include/ses/core.h", "libses/core/*.c", "libses/core/python/ses_core/*.py"),
+    *("libses/include/ses/core.h", "libses/core/*.[ch]", "libses/core/python/ses_core/*.py"),
     *("ses-service/ses_service/**/pace.py", "ses-service/ses_service/**/node_order.py"),
     "benchmarks/simulate/ses_simulate/**/*.py",
 )

@@ -19,8 +19,8 @@ namespace ses::agent {
 // lost, again after a minute, and until it answers its last answer holds.
 class UserNames {
 public:
-  // The user's name, "uid-N" when there is no such user; none: not known yet.  Waits so long for a
-  // first answer, but not while another one is waited for.
+  // The user's name, "uid-N" when there never was such a user; none: not known yet.  Waits so long
+  // for a first answer, but not while another one is waited for.
   [[nodiscard]] std::optional<std::string>
   name_of(uid_t uid, std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 

@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <httplib.h>
 #include <netinet/in.h>
+#include <openssl/err.h>
 #include <openssl/x509_vfy.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "node/unique_fd.h"
 
@@ -102,6 +105,40 @@ std::string words_of(httplib::Error error, const httplib::ClientImpl &client) {
     return words_of_certificate(encrypted->get_openssl_verify_result());
   }
   return "HTTP: " + httplib::to_string(error);
+}
+
+// Differs when one of the files was replaced.
+std::string state_of_files(const Trust &trust) {
+  std::string state;
+  for (const std::string &path : {trust.ca_file, trust.certificate, trust.key}) {
+    struct stat status {};
+    if (!path.empty() && stat(path.c_str(), &status) == 0) {
+      state += std::to_string(status.st_ino) + ' ' + std::to_string(status.st_size) + ' ' +
+               std::to_string(status.st_mtim.tv_sec) + ' ' +
+               std::to_string(status.st_mtim.tv_nsec) + ' ';
+    }
+    state += '\n';
+  }
+  return state;
+}
+
+std::unique_ptr<httplib::ClientImpl> encrypted_client(const ServiceAddress &address,
+                                                      const Trust &trust) {
+  auto made = std::make_unique<httplib::SSLClient>(address.host, address.port, trust.certificate,
+                                                   trust.key);
+  made->enable_server_certificate_verification(true);
+  if (!trust.ca_file.empty()) {
+    made->set_ca_cert_path(trust.ca_file);
+  }
+  return made;
+}
+
+// Not where one of two files was replaced and the other not yet.
+bool has_good_files(const httplib::ClientImpl &client, const Trust &trust) {
+  const std::unique_ptr<X509_STORE, void (*)(X509_STORE *)> store(X509_STORE_new(),
+                                                                  X509_STORE_free);
+  return client.is_valid() && store &&
+         (trust.ca_file.empty() || X509_STORE_load_file(store.get(), trust.ca_file.c_str()) == 1);
 }
 
 // Plain HTTP to a service on this machine, whose user is proven for each connection.
@@ -218,26 +255,41 @@ ServiceClient::ServiceClient(const Services &services, const Token &token, const
 }
 
 void ServiceClient::connect_to(size_t service) {
-  const std::lock_guard lock(mutex_);
-  connected_to_ = service;
   const ServiceAddress &address = services_.at(service);
+  std::string files = address.encrypted ? state_of_files(trust_) : "";
+  std::unique_ptr<httplib::ClientImpl> made;
   if (address.encrypted) {
-    http_ = std::make_unique<httplib::SSLClient>(address.host, address.port, trust_.certificate,
-                                                 trust_.key);
-    http_->enable_server_certificate_verification(true);
-    if (!trust_.ca_file.empty()) {
-      http_->set_ca_cert_path(trust_.ca_file);
+    made = encrypted_client(address, trust_);
+    const bool is_good = has_good_files(*made, trust_);
+    ERR_clear_error(); // a connection must not take it for its own
+    if (!is_good && !std::exchange(are_files_refused_, true)) {
+      spdlog::warn(
+          "the files of --service-ca, --tls-cert and --tls-key cannot be used as they are; "
+          "a connection goes on with the last ones that could");
     }
+    are_files_refused_ = !is_good;
+    if (!is_good && http_ && service == connected_to_) {
+      return;
+    }
+    files = is_good ? files : "";
   } else if (address.loopback) {
-    http_ = std::make_unique<LocalClient>(address, trust_.users, unproven_);
+    made = std::make_unique<LocalClient>(address, trust_.users, unproven_);
   } else {
-    http_ = std::make_unique<httplib::ClientImpl>(address.host, address.port);
+    made = std::make_unique<httplib::ClientImpl>(address.host, address.port);
   }
-  http_->set_keep_alive(true);
-  http_->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
-  http_->set_connection_timeout(kConnectWithin);
-  http_->set_read_timeout(kTimeout);
-  http_->set_write_timeout(kTimeout);
+  made->set_keep_alive(true);
+  made->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
+  made->set_connection_timeout(kConnectWithin);
+  made->set_read_timeout(kTimeout);
+  made->set_write_timeout(kTimeout);
+  const std::lock_guard lock(mutex_);
+  http_ = std::move(made);
+  connected_to_ = service;
+  files_ = std::move(files);
+}
+
+bool ServiceClient::has_other_files() const {
+  return services_.at(connected_to_).encrypted && state_of_files(trust_) != files_;
 }
 
 ServiceClient::~ServiceClient() = default;
@@ -251,7 +303,7 @@ void ServiceClient::break_off() {
 Reply ServiceClient::request(const std::string &method, const std::string &path,
                              const std::string &body) {
   try {
-    if (const size_t service = services_.current(); service != connected_to_) {
+    if (const size_t service = services_.current(); service != connected_to_ || has_other_files()) {
       connect_to(service);
     }
     const ServiceAddress &address = services_.at(connected_to_);
@@ -355,6 +407,9 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
   if (!result) {
     reply.timed_out = result.error() == httplib::Error::Read && taken >= kTimeout / 2;
     reply.nobody_there = result.error() == httplib::Error::Connection;
+    if (result.error() == httplib::Error::SSLLoadingCerts) {
+      files_.clear(); // it was replaced at that moment, and is read once only
+    }
     reply.error = reply.timed_out ? "no reply within " + std::to_string(kTimeout.count()) + " ms"
                   : !unproven_.empty() ? unproven_
                                        : words_of(result.error(), *http_);

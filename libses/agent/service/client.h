@@ -2,6 +2,9 @@
 // at a UNIX socket, or by plain http on this machine.  Nothing is sent before the other end is
 // proven: by its certificate, or by the user who listens (peer_proof.h).
 //
+// Files of certificates that were replaced count from the next request on; those that do not fit
+// each other leave the last good ones in use.
+//
 // Used by one thread at a time.  Every request has a time-out; a reply larger
 // than 4 MiB is cut off and counts as none.  Knows nothing about what the
 // messages mean (messages.h) or whether asking makes sense now
@@ -116,11 +119,15 @@ private:
   std::string session_token(Reply &reply);
 
   void connect_to(size_t service);
+  // Were files replaced since the connection was made ready?
+  [[nodiscard]] bool has_other_files() const;
 
   const Services &services_;
   const Token &token_;
   const Trust trust_;
   size_t connected_to_ = 0;
+  std::string files_; // the state of those that it was made ready with; empty: they were no good
+  bool are_files_refused_ = false;
   std::string unproven_; // why the other end of the last connection was not believed
   std::atomic<bool> is_broken_off_ = false;
   std::mutex mutex_; // of what another thread breaks off

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ses::agent {
@@ -15,10 +14,6 @@ namespace ses::agent {
 // ses_backend): the branch of a union; on Lustre the OST of its first stripe, and its pool.  Empty:
 // not known.
 [[nodiscard]] std::vector<std::string> targets_of_file(uint32_t backend, int handle);
-
-// The same from the bytes of lustre.lov; of one with several components, from the first that has
-// objects.  Pure.
-[[nodiscard]] std::vector<std::string> targets_in_layout(std::string_view layout);
 
 } // namespace ses::agent
 

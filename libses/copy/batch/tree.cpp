@@ -38,15 +38,15 @@ std::string last_name(const std::string &path) {
 // True: DIRECTORY is PATH, or one of those that PATH lies in, as far as they exist.
 bool lies_in(std::string path, const struct stat &directory) {
   for (;;) {
-    struct stat found {};
-    if (stat(path.c_str(), &found) == 0) {
-      if (found.st_dev == directory.st_dev && found.st_ino == directory.st_ino) {
+    struct stat status {};
+    if (stat(path.c_str(), &status) == 0) {
+      if (status.st_dev == directory.st_dev && status.st_ino == directory.st_ino) {
         return true;
       }
       struct stat above {};
       path += "/..";
-      if (!S_ISDIR(found.st_mode) || stat(path.c_str(), &above) != 0 ||
-          (above.st_dev == found.st_dev && above.st_ino == found.st_ino)) {
+      if (!S_ISDIR(status.st_mode) || stat(path.c_str(), &above) != 0 ||
+          (above.st_dev == status.st_dev && above.st_ino == status.st_ino)) {
         return false;
       }
     } else {
@@ -90,9 +90,9 @@ Descriptor look_at(const Entry &entry) {
 // OUT is what was made under this name, of the type and device of FROM, and not what somebody put
 // there since: that would get another owner and mode.
 bool is_what_was_made(int out, const struct stat &from) {
-  struct stat found {};
-  return fstat(out, &found) == 0 && (found.st_mode & S_IFMT) == (from.st_mode & S_IFMT) &&
-         found.st_rdev == from.st_rdev && found.st_uid == geteuid() && found.st_nlink == 1;
+  struct stat status {};
+  return fstat(out, &status) == 0 && (status.st_mode & S_IFMT) == (from.st_mode & S_IFMT) &&
+         status.st_rdev == from.st_rdev && status.st_uid == geteuid() && status.st_nlink == 1;
 }
 
 // A file replaces what has its name, but no device: cp would write to it, and nobody wants it gone.
@@ -244,9 +244,10 @@ std::vector<std::string> Tree::names_in(const Directory &source) {
 }
 
 bool Tree::is_later_name(const Entry &target, const struct stat &from) {
-  const auto [found, is_first] = first_names_.emplace(std::pair(from.st_dev, from.st_ino), target);
+  const auto [first_name, is_first] =
+      first_names_.emplace(std::pair(from.st_dev, from.st_ino), target);
   if (!is_first) {
-    later_names_.emplace_back(found->second, target);
+    later_names_.emplace_back(first_name->second, target);
   }
   return !is_first;
 }

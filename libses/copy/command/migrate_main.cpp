@@ -72,15 +72,15 @@ int run(Options options) {
   for (const std::string &file : options.files) {
     try {
       const Entry entry = entry_of(file);
-      struct stat found {};
-      if (!entry.status(found)) {
+      struct stat status {};
+      if (!entry.status(status)) {
         throw failed(file, "cannot be read");
       }
-      if (!S_ISREG(found.st_mode)) {
+      if (!S_ISREG(status.st_mode)) {
         throw Failure(file, "is not a regular file; for a directory: "
                             "find DIRECTORY -type f -exec ses-migrate {} +");
       }
-      runner.give(entry, entry, found, Name::kTaken);
+      runner.give(entry, entry, status, Name::kTaken);
     } catch (const Failure &failure) {
       report.failure(failure.what());
     }

@@ -32,9 +32,9 @@ std::string joined(const std::string &directory, const std::string &name) {
 // To search it is enough, where it may not be read.
 Descriptor open_directory(int parent, const char *name, int flags) {
   flags |= O_DIRECTORY | O_CLOEXEC;
-  Descriptor found(openat(parent, name, O_RDONLY | flags));
-  return found || errno != EACCES ? std::move(found)
-                                  : Descriptor(openat(parent, name, O_PATH | flags));
+  Descriptor directory(openat(parent, name, O_RDONLY | flags));
+  return directory || errno != EACCES ? std::move(directory)
+                                      : Descriptor(openat(parent, name, O_PATH | flags));
 }
 
 } // namespace
@@ -60,21 +60,21 @@ Directory::Shared Directory::below(const Shared &parent, const std::string &name
 }
 
 Descriptor Directory::open_by_name() const {
-  Descriptor found;
+  Descriptor descriptor;
   if (parent_ == nullptr) {
-    found = open_directory(AT_FDCWD, path_.empty() ? "." : path_.c_str(), 0);
+    descriptor = open_directory(AT_FDCWD, path_.empty() ? "." : path_.c_str(), 0);
   } else {
     const char *name = path_.c_str() + path_.rfind('/') + 1; // npos + 1 is 0
-    found = open_directory(parent_->held()->get(), name, O_NOFOLLOW);
+    descriptor = open_directory(parent_->held()->get(), name, O_NOFOLLOW);
   }
-  if (!found) {
+  if (!descriptor) {
     throw failed(path_.empty() ? "." : path_, "cannot be entered");
   }
-  return found;
+  return descriptor;
 }
 
-void Directory::refuse_other(const struct stat &found) const {
-  if (found.st_dev != status_.st_dev || found.st_ino != status_.st_ino) {
+void Directory::refuse_other(const struct stat &status) const {
+  if (status.st_dev != status_.st_dev || status.st_ino != status_.st_ino) {
     throw Failure(path_, "is another directory now, which is left alone");
   }
 }
@@ -87,9 +87,9 @@ Directory::Held Directory::held() const {
     }
   }
   auto held = std::make_shared<const Descriptor>(open_by_name());
-  struct stat found {};
-  fstat(held->get(), &found);
-  refuse_other(found);
+  struct stat status {};
+  fstat(held->get(), &status);
+  refuse_other(status);
   const std::lock_guard lock(mutex);
   open_ = held;
   keep_open(held);
@@ -101,19 +101,19 @@ Descriptor Directory::open_to_read() const {
 }
 
 void Directory::refuse_moved() const {
-  struct stat found {};
-  if (parent_ != nullptr && !Entry{parent_, path_.substr(path_.rfind('/') + 1)}.status(found)) {
+  struct stat status {};
+  if (parent_ != nullptr && !Entry{parent_, path_.substr(path_.rfind('/') + 1)}.status(status)) {
     throw failed(path_, "was moved while it was copied to");
   }
   if (parent_ != nullptr) {
-    refuse_other(found);
+    refuse_other(status);
   }
 }
 
 std::string Entry::path() const { return joined(directory->path(), name); }
 
-bool Entry::status(struct stat &found, int flags) const {
-  return fstatat(directory->held()->get(), name.c_str(), &found, flags) == 0;
+bool Entry::status(struct stat &status, int flags) const {
+  return fstatat(directory->held()->get(), name.c_str(), &status, flags) == 0;
 }
 
 Entry entry_of(const std::string &path) {

@@ -42,7 +42,7 @@ public:
 
 private:
   [[nodiscard]] Descriptor open_by_name() const;
-  void refuse_other(const struct stat &found) const;
+  void refuse_other(const struct stat &status) const;
 
   const Shared parent_; // none: the user named it
   const std::string path_;
@@ -57,7 +57,7 @@ struct Entry {
 
   [[nodiscard]] std::string path() const; // for people
   // As fstatat(2); FLAGS are AT_SYMLINK_NOFOLLOW or 0.
-  [[nodiscard]] bool status(struct stat &found, int flags = AT_SYMLINK_NOFOLLOW) const;
+  [[nodiscard]] bool status(struct stat &status, int flags = AT_SYMLINK_NOFOLLOW) const;
 };
 
 // PATH as a name in its directory, where that leads now.  Raises Failure.

@@ -42,9 +42,9 @@ Policy policy_of(const std::string &require_text, const std::string &application
     throw std::bad_alloc();
   }
   if (!require_text.empty()) {
-    ses_wire_requirement found[SES_REQUIRE_KINDS];
+    ses_wire_requirement requirements[SES_REQUIRE_KINDS];
     const char *rest = nullptr;
-    const int count = ses_require_parse(require_text.c_str(), found, &rest);
+    const int count = ses_require_parse(require_text.c_str(), requirements, &rest);
     if (count < 0) {
       std::string why(SES_REQUIRE_WRONG_LENGTH + std::strlen(rest), '\0');
       ses_require_wrong(why.data(), why.size(), rest);
@@ -52,7 +52,7 @@ Policy policy_of(const std::string &require_text, const std::string &application
       return nullptr;
     }
     for (int number = 0; number < count; ++number) {
-      require(policy.get(), found[number]);
+      require(policy.get(), requirements[number]);
     }
   }
   if (!application.empty()) {

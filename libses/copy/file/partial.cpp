@@ -63,17 +63,17 @@ void note_bytes(int fd, const struct stat &source, off_t bytes) {
 void forget_bytes(int fd) { fremovexattr(fd, kAttribute); }
 
 bool is_ours_alone(int fd) {
-  struct stat found {};
-  return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(fd, &found) == 0 &&
-         found.st_nlink > 0; // another may have removed it before it was locked
+  struct stat status {};
+  return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(fd, &status) == 0 &&
+         status.st_nlink > 0; // another may have removed it before it was locked
 }
 
 Descriptor open_left_over(int directory, const std::string &partial) {
   constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   Descriptor file(openat(directory, partial.c_str(), kFlags));
-  struct stat found {};
-  if (!file || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-      found.st_uid != geteuid() || found.st_nlink != 1) {
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != geteuid() || status.st_nlink != 1) {
     return Descriptor();
   }
   return file;

@@ -122,17 +122,17 @@ bool lie_together(int a, int b) {
   }
   const auto osts = [](int fd) {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
-    std::vector<std::uint32_t> found;
+    std::vector<std::uint32_t> indices;
     const std::unique_ptr<ses_layout, FreeLayout> layout(ses_layout_read(path.c_str()));
     for (unsigned number = 0; number < ses_layout_components(layout.get()); ++number) {
       ses_component component{};
       if (ses_layout_component(layout.get(), number, &component) == 0) {
         std::vector<std::uint32_t> here(component.osts);
         ses_layout_osts(layout.get(), number, here.data(), component.osts);
-        found.insert(found.end(), here.begin(), here.end());
+        indices.insert(indices.end(), here.begin(), here.end());
       }
     }
-    return found;
+    return indices;
   };
   const auto first = osts(a);
   return !first.empty() && first == osts(b);

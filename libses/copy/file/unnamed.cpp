@@ -10,11 +10,11 @@
 namespace ses::copy {
 
 bool is_of_the_node(int fd) {
-  struct statfs found {};
-  if (fstatfs(fd, &found) != 0) {
+  struct statfs file_system {};
+  if (fstatfs(fd, &file_system) != 0) {
     return false;
   }
-  switch (found.f_type) {
+  switch (file_system.f_type) {
   case EXT4_SUPER_MAGIC:
   case XFS_SUPER_MAGIC:
   case BTRFS_SUPER_MAGIC:

@@ -10,12 +10,16 @@
 
 #define SECTOR 512u
 #define MAX_LINES 1024u
+#define AGAIN_NS                                                                                   \
+  1000000000ull /* from one try to open a file of a device that is gone to the next */
 
 static struct device {
   const char *name; /* in diskstats; NULL: it is read from its stat file */
   size_t name_length;
   uint32_t line; /* where it was last */
   int file;
+  const char *stat;  /* whose file that is: a name below /sys/class/block, or a path */
+  uint64_t again_ns; /* when it is tried to be opened next */
 } devices[SMED_TABLE_MAX];
 static uint32_t count;
 
@@ -109,9 +113,29 @@ static bool choose(char *const *names) {
   return 2 * there > line_count;
 }
 
-const char *smed_devices_open(char *const *names, uint32_t watched) {
+/* Open the stat file of a device; NULL, or what cannot be opened. */
+static const char *open_stat(struct device *device) {
   static char path[128];
+  const char *name = device->stat;
 
+  snprintf(path, sizeof(path), name[0] == '/' ? "%s" : "/sys/class/block/%s/stat", name);
+  device->file = open(path, O_RDONLY | O_CLOEXEC);
+  return device->file < 0 ? path : NULL;
+}
+
+/* A device that went and came back has another file. */
+static void open_again(struct device *device) {
+  uint64_t now_ns = ses_now_ns();
+
+  if (now_ns < device->again_ns)
+    return;
+  device->again_ns = now_ns + AGAIN_NS;
+  if (device->file >= 0)
+    close(device->file);
+  open_stat(device);
+}
+
+const char *smed_devices_open(char *const *names, uint32_t watched) {
   count = watched;
   bool by_lines = choose(names);
   for (uint32_t i = 0; i < count; i++) {
@@ -119,10 +143,10 @@ const char *smed_devices_open(char *const *names, uint32_t watched) {
     if (by_lines && find(&devices[i]))
       continue;
     devices[i].name = NULL;
-    snprintf(path, sizeof(path), names[i][0] == '/' ? "%s" : "/sys/class/block/%s/stat", names[i]);
-    devices[i].file = open(path, O_RDONLY | O_CLOEXEC);
-    if (devices[i].file < 0)
-      return path;
+    devices[i].stat = names[i];
+    const char *missing = open_stat(&devices[i]);
+    if (missing != NULL)
+      return missing;
   }
   if (!by_lines && diskstats >= 0) {
     close(diskstats);
@@ -145,8 +169,10 @@ void smed_devices_sample(struct smed_record *records) {
       continue;
     }
     ssize_t length = pread(device->file, own, sizeof(own) - 1, 0);
-    if (length <= 0)
+    if (length <= 0) {
+      open_again(device);
       continue;
+    }
     own[length] = '\0';
     publish(own, ses_now_ns(), i, &records[i]);
   }

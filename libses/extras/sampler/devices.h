@@ -13,7 +13,8 @@
  * or the file that cannot be opened, and errno. */
 const char *smed_devices_open(char *const *devices, uint32_t count);
 
-/* Write a sample of each to its record; one that is gone is left as it is, and grows old. */
+/* Write a sample of each to its record; one that is gone is left as it is, and grows old until it
+ * is back. */
 void smed_devices_sample(struct smed_record *records);
 
 #endif

@@ -108,10 +108,10 @@ struct ses_wire_requirement {
 };
 
 /* Whether the numbers of a requirement are within the limits; a NaN never is. */
-static inline int ses_is_within_limits(const struct ses_wire_requirement *one) {
-  double largest = one->kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
-  return one->minimum >= 0 && one->minimum <= largest && one->weight > 0 &&
-         one->weight <= SES_WEIGHT_MAX;
+static inline int ses_is_within_limits(const struct ses_wire_requirement *requirement) {
+  double largest = requirement->kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
+  return requirement->minimum >= 0 && requirement->minimum <= largest && requirement->weight > 0 &&
+         requirement->weight <= SES_WEIGHT_MAX;
 }
 
 #define SES_RANKS_NOT_KNOWN UINT32_MAX

@@ -212,16 +212,16 @@ public:
 
   /* Component NUMBER (from 0); all zero when there is none. */
   [[nodiscard]] ses_component component(unsigned number) const noexcept {
-    ses_component found;
-    (void)ses_layout_component(layout_, number, &found);
-    return found;
+    ses_component result;
+    (void)ses_layout_component(layout_, number, &result);
+    return result;
   }
 
   /* The OSTs that hold component NUMBER, in the order of stripes.  May throw std::bad_alloc. */
   [[nodiscard]] std::vector<std::uint32_t> osts(unsigned number = 0) const {
-    std::vector<std::uint32_t> found(ses_layout_osts(layout_, number, nullptr, 0));
-    ses_layout_osts(layout_, number, found.data(), static_cast<unsigned>(found.size()));
-    return found;
+    std::vector<std::uint32_t> indices(ses_layout_osts(layout_, number, nullptr, 0));
+    ses_layout_osts(layout_, number, indices.data(), static_cast<unsigned>(indices.size()));
+    return indices;
   }
 
 private:
@@ -296,12 +296,12 @@ public:
                                                 unsigned count = 1, const char *among = nullptr,
                                                 unsigned limit = 10, int *error = nullptr) const {
     std::vector<ses_node> nodes(count > limit ? count : limit);
-    const int found = ses_find_nodes(policy ? policy->handle() : nullptr, among, count,
-                                     nodes.data(), static_cast<unsigned>(nodes.size()));
+    const int node_count = ses_find_nodes(policy ? policy->handle() : nullptr, among, count,
+                                          nodes.data(), static_cast<unsigned>(nodes.size()));
     if (error != nullptr) {
-      *error = found < 0 ? errno : 0;
+      *error = node_count < 0 ? errno : 0;
     }
-    nodes.resize(found < 0 ? 0 : static_cast<std::size_t>(found));
+    nodes.resize(node_count < 0 ? 0 : static_cast<std::size_t>(node_count));
     return nodes;
   }
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ses_client.client import ServiceClient
+from ses_client.mounts import MOUNTINFO, parse_mounts
 
 from ses.lustre import blob
 
@@ -13,7 +14,11 @@ from ses.lustre import blob
 def outside(client: ServiceClient, path: Path) -> str:
     """Return a sentence that says so if a file is on none of the site's storage systems, else nothing."""
     systems = [system for system in client.storage_systems() if system.mount_point]
-    if any(_is_on(path, Path(system.mount_point)) for system in systems):
+    mounts = {mount.point: mount.device for mount in parse_mounts(MOUNTINFO.read_bytes())}
+    number = path.stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    points = [system.mount_point for system in systems]  # what is mounted there may hang: it is not looked at
+    if any(path.is_relative_to(point) or mounts.get(point) == device for point in points):
         return ""
     if any(system.backend == "lustre" for system in systems) and _on_lustre(path):
         return ""  # a node may mount it elsewhere than the site says
@@ -22,14 +27,6 @@ def outside(client: ServiceClient, path: Path) -> str:
         f"{path} is outside managed storage: the file system chose its place. Files are placed on: "
         f"{described or 'none, the site describes no storage system'}."
     )
-
-
-def _is_on(path: Path, mount: Path) -> bool:
-    try:
-        real = Path(os.path.realpath(mount))
-        return path.is_relative_to(real) or (real.is_mount() and path.stat().st_dev == real.stat().st_dev)
-    except OSError:
-        return False
 
 
 def _on_lustre(path: Path) -> bool:

@@ -81,7 +81,7 @@ std::string Caller::text(const char *name) const {
 
 bool Caller::read_status(Status &into) const {
   std::istringstream lines(text("status"));
-  unsigned found = 0;
+  unsigned fields = 0;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string key;
@@ -110,9 +110,9 @@ bool Caller::read_status(Status &into) const {
     if (words.fail()) {
       return false;
     }
-    ++found;
+    ++fields;
   }
-  return found == 6;
+  return fields == 6;
 }
 
 Descriptor Caller::open_path(const char *name) const {
@@ -138,15 +138,15 @@ std::string Caller::whole_path(int dirfd, const std::string &path, int directory
                                const char *name) const {
   if (("/" + path + "/").find("/../") != std::string::npos) {
     const std::string link = "/proc/self/fd/" + std::to_string(directory);
-    const std::string found = from_root(target_of(AT_FDCWD, link.c_str()));
-    return found.empty() ? found : found + "/" + name;
+    const std::string base = from_root(target_of(AT_FDCWD, link.c_str()));
+    return base.empty() ? base : base + "/" + name;
   }
   if (path.starts_with('/')) {
     return path;
   }
   const std::string link = dirfd == AT_FDCWD ? "cwd" : "fd/" + std::to_string(dirfd);
-  const std::string found = from_root(target_of(proc_.get(), link.c_str()));
-  return found.empty() ? found : found + "/" + path;
+  const std::string base = from_root(target_of(proc_.get(), link.c_str()));
+  return base.empty() ? base : base + "/" + path;
 }
 
 bool Caller::shares_root() const { return is_same(proc_.get(), "root", AT_FDCWD, "/"); }
@@ -183,16 +183,16 @@ int Caller::find_descriptor(dev_t device, ino_t inode) const {
     Descriptor{opened};
     return -1;
   }
-  int found = -1;
-  while (const dirent *entry = found < 0 ? readdir(directory) : nullptr) {
+  int descriptor = -1;
+  while (const dirent *entry = descriptor < 0 ? readdir(directory) : nullptr) {
     struct stat status {};
     if (entry->d_name[0] != '.' && fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
         status.st_dev == device && status.st_ino == inode) {
-      found = std::atoi(entry->d_name);
+      descriptor = std::atoi(entry->d_name);
     }
   }
   closedir(directory);
-  return found;
+  return descriptor;
 }
 
 // AT_EXECFN; or the program's file, which a script, for one, is not.

@@ -68,10 +68,11 @@ void take_back(int directory, const char *name, int fd) {
 Descriptor open_same(int directory, const char *name, int flags, int file) {
   constexpr int kOfCreates = O_CREAT | O_EXCL | O_TRUNC;
   Descriptor opened(openat(directory, name, (flags & ~kOfCreates) | O_NOFOLLOW | O_CLOEXEC));
-  struct stat one {};
-  struct stat other {};
-  const bool is_same = opened && fstat(opened.get(), &one) == 0 && fstat(file, &other) == 0 &&
-                       one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+  struct stat opened_status {};
+  struct stat file_status {};
+  const bool is_same =
+      opened && fstat(opened.get(), &opened_status) == 0 && fstat(file, &file_status) == 0 &&
+      opened_status.st_ino == file_status.st_ino && opened_status.st_dev == file_status.st_dev;
   return is_same ? std::move(opened) : Descriptor();
 }
 
@@ -272,9 +273,9 @@ bool Creator::give_any(Slot &slot) const {
   umask(place.status.umask);
   const int flags = (place.call.flags & ~(O_EXCL | SES_PLACE_NODE)) | O_NOFOLLOW;
   Descriptor file(openat(place.directory.get(), place.name, flags, place.call.mode));
-  struct stat found {};
-  const bool is_its = file && fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode) &&
-                      found.st_size == 0 && found.st_uid == place.status.identity.fs_uid;
+  struct stat status {};
+  const bool is_its = file && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+                      status.st_size == 0 && status.st_uid == place.status.identity.fs_uid;
   const int number = is_its ? give(slot, place, file.get()) : -1;
   if (number < 0) {
     return false;

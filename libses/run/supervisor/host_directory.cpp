@@ -33,7 +33,7 @@ std::string unescaped(const std::string &text) {
 
 // The last mount of the text that fits: it lies above the others.
 template <typename Fits> std::optional<Mount> last_mount(std::istream &lines, Fits fits) {
-  std::optional<Mount> found;
+  std::optional<Mount> last;
   for (std::string line; std::getline(lines, line);) {
     Mount mount;
     std::string parent;
@@ -45,10 +45,10 @@ template <typename Fits> std::optional<Mount> last_mount(std::istream &lines, Fi
     if (words && fits(mount)) {
       mount.within = unescaped(mount.within);
       mount.point = unescaped(mount.point);
-      found = mount;
+      last = mount;
     }
   }
-  return found;
+  return last;
 }
 
 bool has_option(const Mount &mount, const std::string &option) {
@@ -91,20 +91,21 @@ std::optional<HostDirectory> find_host_directory(int directory, const std::strin
   if (!rest) {
     return std::nullopt;
   }
-  HostDirectory found;
-  found.path = without_end(here->point) + without_end(there->within) + *rest;
+  HostDirectory host_directory;
+  host_directory.path = without_end(here->point) + without_end(there->within) + *rest;
   open_how how = {};
   how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   how.resolve = RESOLVE_NO_SYMLINKS;
-  found.directory = Descriptor(
-      static_cast<int>(syscall(SYS_openat2, AT_FDCWD, found.path.c_str(), &how, sizeof how)));
+  host_directory.directory = Descriptor(static_cast<int>(
+      syscall(SYS_openat2, AT_FDCWD, host_directory.path.c_str(), &how, sizeof how)));
   struct statx same {};
-  if (!found.directory || statx(found.directory.get(), "", AT_EMPTY_PATH, STATX_INO, &same) != 0 ||
+  if (!host_directory.directory ||
+      statx(host_directory.directory.get(), "", AT_EMPTY_PATH, STATX_INO, &same) != 0 ||
       same.stx_ino != wanted.stx_ino || same.stx_dev_major != wanted.stx_dev_major ||
       same.stx_dev_minor != wanted.stx_dev_minor) {
     return std::nullopt;
   }
-  return found;
+  return host_directory;
 }
 
 } // namespace ses::run

@@ -11,8 +11,8 @@ namespace {
 
 // The number of the pipe; 0: it is not there.
 uint64_t own_pipe() {
-  struct stat found {};
-  return fstat(kLifeRead, &found) == 0 ? found.st_ino : 0;
+  struct stat status {};
+  return fstat(kLifeRead, &status) == 0 ? status.st_ino : 0;
 }
 
 } // namespace

@@ -266,11 +266,11 @@ static int settle(const struct ses_creation *creation, struct staged *staged, ui
  * Not where it reports no size at all.
  */
 static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
-  struct statfs found;
-  if (ses_sys2(SYS_fstatfs, fd, ses_address(&found)) != 0 || found.f_blocks == 0)
+  struct statfs space;
+  if (ses_sys2(SYS_fstatfs, fd, ses_address(&space)) != 0 || space.f_blocks == 0)
     return 0;
-  uint64_t unit = (uint64_t)(found.f_frsize ? found.f_frsize : found.f_bsize);
-  uint64_t left = found.f_bavail * unit;
+  uint64_t unit = (uint64_t)(space.f_frsize ? space.f_frsize : space.f_bsize);
+  uint64_t left = space.f_bavail * unit;
   return left < MIN_FREE ? -ENOSPC : left < bytes ? -EFBIG : 0;
 }
 

@@ -54,13 +54,13 @@ static __attribute__((noinline)) ses_function look_up(enum ses_call call) {
     return NULL;
   int saved = errno;
   looking_up = 1;
-  ses_function found = NULL;
+  ses_function function = NULL;
   /* The one way ISO C leaves from an object pointer to a function pointer. */
-  *(void **)(&found) = ses_next_of(names[call]);
+  *(void **)(&function) = ses_next_of(names[call]);
   looking_up = 0;
   errno = saved;
-  atomic_store_explicit(&functions[call], found, memory_order_release);
-  return found;
+  atomic_store_explicit(&functions[call], function, memory_order_release);
+  return function;
 }
 
 ses_function ses_real(enum ses_call call) {

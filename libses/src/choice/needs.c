@@ -28,9 +28,9 @@ static bool is_about(const struct ses_claims *claims, unsigned number, uint64_t 
          ses_sequence_is_same(&entry->sequence, *sequence);
 }
 
-enum found { FOUND_NONE, FOUND_ONE, FOUND_CHANGING };
+enum outcome { FOUND_NONE, FOUND_ONE, FOUND_CHANGING };
 
-static enum found search(const struct ses_claims *claims, uint64_t application, unsigned *entry) {
+static enum outcome search(const struct ses_claims *claims, uint64_t application, unsigned *entry) {
   uint32_t sequence = 0;
   for (*entry = 1; *entry < SES_CLAIMS_NEEDS; (*entry)++) {
     if (is_about(claims, *entry, application, &sequence))
@@ -41,13 +41,13 @@ static enum found search(const struct ses_claims *claims, uint64_t application, 
       return FOUND_CHANGING;
   }
   *entry = 0;
-  bool found = is_about(claims, 0, application, &sequence);
-  return found ? FOUND_ONE : sequence % 2 != 0 ? FOUND_CHANGING : FOUND_NONE;
+  bool is_entry = is_about(claims, 0, application, &sequence);
+  return is_entry ? FOUND_ONE : sequence % 2 != 0 ? FOUND_CHANGING : FOUND_NONE;
 }
 
 /* The place of an entry is remembered until the agent marks a change. */
 bool ses_needs_find(const struct ses_claims *claims, uint64_t application, unsigned *entry) {
-  static struct ses_cache cache; /* of generation, entry and enum found: 48, 8 and 8 bits */
+  static struct ses_cache cache; /* of generation, entry and enum outcome: 48, 8 and 8 bits */
   uint64_t generation = load(&claims->head.generation) << 16;
   uint64_t key = ses_cache_mix((uint64_t)(uintptr_t)claims ^ application) | 1;
   uint64_t seen = 0;
@@ -59,11 +59,11 @@ bool ses_needs_find(const struct ses_claims *claims, uint64_t application, unsig
     if (is_about(claims, *entry, application, &sequence))
       return true;
   }
-  enum found found = search(claims, application, entry);
-  if (found == FOUND_CHANGING)
+  enum outcome result = search(claims, application, entry);
+  if (result == FOUND_CHANGING)
     return false;
-  ses_cache_put(&cache, key, generation | *entry << 8 | found);
-  return found == FOUND_ONE;
+  ses_cache_put(&cache, key, generation | *entry << 8 | result);
+  return result == FOUND_ONE;
 }
 
 bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t application,

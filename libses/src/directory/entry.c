@@ -43,14 +43,14 @@ static int stat_parent(const struct ses_entry *entry, struct ses_work *work, int
 /* The type of the parent's file system; 0 when it is unknown. */
 __attribute__((noinline)) static unsigned long file_system_of_parent(const struct ses_entry *entry,
                                                                      struct ses_work *work) {
-  struct statfs found;
+  struct statfs file_system;
   const char *parent = parent_path(entry, work);
   long failed;
   if (entry->file.dirfd == AT_FDCWD || *parent == '/')
-    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(&found));
+    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(&file_system));
   else /* another directory of the same file system, as a rule; the agent has the last word */
-    failed = ses_sys2(SYS_fstatfs, entry->file.dirfd, ses_address(&found));
-  return failed ? 0 : (unsigned long)found.f_type;
+    failed = ses_sys2(SYS_fstatfs, entry->file.dirfd, ses_address(&file_system));
+  return failed ? 0 : (unsigned long)file_system.f_type;
 }
 
 static __attribute__((noinline)) bool look_at_parent(struct ses_entry *entry,
@@ -195,11 +195,11 @@ enum ses_place_status ses_entry_look_at_name(const struct ses_entry *entry, bool
     return SES_PLACE_UNSUITED;
   if (is_probably_new(entry, flags, at_hand))
     return SES_PLACE_PLACED;
-  int found =
+  int status =
       ses_sys_statx(entry->file.dirfd, entry->file.path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stat);
-  if (found == -ENOENT)
+  if (status == -ENOENT)
     return SES_PLACE_PLACED;
-  return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
+  return status == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
 }
 
 /* Has the answer fewer elements than the directory's rules?  A pool of several is as wide as the

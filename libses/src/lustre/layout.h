@@ -19,6 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SES_LOV_V1 0x0bd10bd0u
 #define SES_LOV_V3 0x0bd30bd0u
 #define SES_LOV_SPECIFIC 0x0bd50bd0u
@@ -146,5 +150,9 @@ size_t ses_lov_complete(void *into, size_t size, const void *root, size_t root_s
  */
 long ses_lov_edit(const void *inherited, size_t size, const struct ses_lov_choice *choice,
                   void *into, size_t room, struct ses_lov_work *work);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* SES_LUSTRE_LAYOUT_H */

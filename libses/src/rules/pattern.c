@@ -5,7 +5,7 @@
 /* Is C in the set after '['?  *END: after its ']'; NULL when there is none, and '[' is itself. */
 static bool is_in_set(const char *set, const char *stop, char c, const char **end) {
   bool inverse = set < stop && *set == '!';
-  bool found = false;
+  bool is_in = false;
   const char *at = set + inverse;
   *end = NULL;
   for (const char *first = at; at < stop && (at == first || *at != ']'); at++) {
@@ -15,11 +15,11 @@ static bool is_in_set(const char *set, const char *stop, char c, const char **en
       high = (unsigned char)at[2];
       at += 2;
     }
-    found |= (unsigned char)c >= low && (unsigned char)c <= high;
+    is_in |= (unsigned char)c >= low && (unsigned char)c <= high;
   }
   if (at < stop)
     *end = at + 1;
-  return found != inverse;
+  return is_in != inverse;
 }
 
 /* Does the one step at *PATTERN, no star, take C?  *PATTERN is then after it. */

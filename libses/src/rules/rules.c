@@ -78,10 +78,10 @@ static const char *whole(int dirfd, const char *path, size_t length, size_t pare
     return add_parts(room, size, 0, path, length) ? room : NULL;
   size_t used = 0;
   if (dirfd == AT_FDCWD && !back) {
-    long found = ses_sys2(SYS_getcwd, ses_address(room), (long)size);
-    if (found < 2 || *room != '/') /* "(unreachable)..." */
+    long bytes = ses_sys2(SYS_getcwd, ses_address(room), (long)size);
+    if (bytes < 2 || *room != '/') /* "(unreachable)..." */
       return NULL;
-    used = (size_t)found - 1;
+    used = (size_t)bytes - 1;
     if (used == 1)
       used = 0;
     return add_parts(room, size, used, path, length) ? room : NULL;

@@ -26,7 +26,7 @@ struct kind {
 };
 
 /* What this process has of it; all zero at first. */
-struct found {
+struct attachment {
   _Atomic(const void *) in_force;
   _Atomic int id;         /* the kernel's number of it */
   _Atomic uint32_t maker; /* who made it */
@@ -34,20 +34,21 @@ struct found {
   _Atomic unsigned attached; /* so far */
 };
 
-static bool is_known(const struct found *found, int id) {
-  return atomic_load_explicit(&found->in_force, memory_order_acquire) &&
-         atomic_load_explicit(&found->id, memory_order_relaxed) == id;
+static bool is_known(const struct attachment *attachment, int id) {
+  return atomic_load_explicit(&attachment->in_force, memory_order_acquire) &&
+         atomic_load_explicit(&attachment->id, memory_order_relaxed) == id;
 }
 
 /* The segment of an agent of USER or root, which is not known yet.  With its ID and MAKER. */
-static void *attach(const struct kind *kind, const struct found *found, uint32_t user, int *id,
-                    uint32_t *maker) {
+static void *attach(const struct kind *kind, const struct attachment *attachment, uint32_t user,
+                    int *id, uint32_t *maker) {
   struct ses_segment_rule rule = ses_segment_published(user, true, kind->head.size);
   struct ses_segment_facts facts;
   void *at;
   *id = ses_segment_find(
       ses_segment_key(ses_segment_hash(ses_settings()->agent.sun_path), kind->number));
-  if (*id < 0 || is_known(found, *id) || ses_segment_attach(*id, &rule, false, &facts, &at) != 0)
+  if (*id < 0 || is_known(attachment, *id) ||
+      ses_segment_attach(*id, &rule, false, &facts, &at) != 0)
     return NULL;
   *maker = facts.maker;
   return at;
@@ -78,14 +79,14 @@ static __attribute__((noinline)) void *map(const struct kind *kind, uint32_t use
   return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
-static __attribute__((noinline)) const void *find(const struct kind *kind, struct found *found,
-                                                  uint32_t user) {
-  if (atomic_load_explicit(&found->attached, memory_order_relaxed) >= MAX_ATTACHED)
+static __attribute__((noinline)) const void *find(const struct kind *kind,
+                                                  struct attachment *attachment, uint32_t user) {
+  if (atomic_load_explicit(&attachment->attached, memory_order_relaxed) >= MAX_ATTACHED)
     return NULL;
   int id = -1;
   uint32_t maker = 0;
   uint64_t socket_hash = ses_segment_hash(ses_settings()->agent.sun_path);
-  void *at = attach(kind, found, user, &id, &maker);
+  void *at = attach(kind, attachment, user, &id, &maker);
   bool is_segment = at;
   if (!at && kind->suffix)
     at = map(kind, user, &maker);
@@ -98,21 +99,21 @@ static __attribute__((noinline)) const void *find(const struct kind *kind, struc
       ses_sys2(SYS_munmap, ses_address(at), (long)kind->head.size);
     return NULL;
   }
-  atomic_fetch_add_explicit(&found->attached, 1, memory_order_relaxed);
-  atomic_store_explicit(&found->maker, maker, memory_order_relaxed);
-  atomic_store_explicit(&found->id, is_segment ? id : -1, memory_order_relaxed);
-  atomic_store_explicit(&found->in_force, at, memory_order_release);
+  atomic_fetch_add_explicit(&attachment->attached, 1, memory_order_relaxed);
+  atomic_store_explicit(&attachment->maker, maker, memory_order_relaxed);
+  atomic_store_explicit(&attachment->id, is_segment ? id : -1, memory_order_relaxed);
+  atomic_store_explicit(&attachment->in_force, at, memory_order_release);
   return at;
 }
 
-static const void *get(const struct kind *kind, struct found *found) {
-  const void *at = atomic_load_explicit(&found->in_force, memory_order_acquire);
+static const void *get(const struct kind *kind, struct attachment *attachment) {
+  const void *at = atomic_load_explicit(&attachment->in_force, memory_order_acquire);
   if (at && kind->is_alive(at)) {
-    uint32_t by = atomic_load_explicit(&found->maker, memory_order_relaxed);
+    uint32_t by = atomic_load_explicit(&attachment->maker, memory_order_relaxed);
     return by == 0 || by == (uint32_t)ses_sys0(SYS_geteuid) ? at : NULL;
   }
-  return ses_clock_is_turn(&found->next_try_ms, PAUSE_MS)
-             ? find(kind, found, (uint32_t)ses_sys0(SYS_geteuid))
+  return ses_clock_is_turn(&attachment->next_try_ms, PAUSE_MS)
+             ? find(kind, attachment, (uint32_t)ses_sys0(SYS_geteuid))
              : NULL;
 }
 
@@ -131,7 +132,7 @@ static bool table_is_sound(const void *at, uint64_t socket_hash) {
   return ((const struct ses_table_head *)at)->socket_hash == socket_hash;
 }
 
-static struct found table;
+static struct attachment table;
 
 const struct ses_table *ses_table_segment(void) {
   static const struct kind kind = {
@@ -163,6 +164,6 @@ const struct ses_rules *ses_rules_segment(void) {
                                    .suffix = SES_RULES_SUFFIX,
                                    .is_sound = rules_are_sound,
                                    .is_alive = rules_are_alive};
-  static struct found rules;
+  static struct attachment rules;
   return get(&kind, &rules);
 }

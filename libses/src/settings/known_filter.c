@@ -33,8 +33,8 @@ static uint64_t number(const char **at) {
 }
 
 static uint64_t number_of(const char *namespace) {
-  struct statx found;
-  return ses_sys_statx(AT_FDCWD, namespace, 0, STATX_INO, &found) == 0 ? found.stx_ino : 0;
+  struct statx status;
+  return ses_sys_statx(AT_FDCWD, namespace, 0, STATX_INO, &status) == 0 ? status.stx_ino : 0;
 }
 
 bool ses_filter_is_known(const char *said) {

@@ -90,7 +90,7 @@ bool ses_require_one(const char **at, struct ses_wire_requirement *requirement) 
   return !**at || is_between(**at);
 }
 
-int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_REQUIRE_KINDS],
+int ses_require_parse(const char *text, struct ses_wire_requirement requirements[SES_REQUIRE_KINDS],
                       const char **wrong) {
   struct ses_wire_requirement by_kind[SES_REQUIRE_KINDS + 1] = {{0}};
   int count = 0;
@@ -108,6 +108,6 @@ int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_RE
   }
   for (unsigned kind = 1; kind <= SES_REQUIRE_KINDS; kind++)
     if (by_kind[kind].kind != 0)
-      found[count++] = by_kind[kind];
+      requirements[count++] = by_kind[kind];
   return count > 0 ? count : -1;
 }

@@ -28,9 +28,9 @@ extern "C" {
  * false: it is not understood. */
 bool ses_require_one(const char **at, struct ses_wire_requirement *requirement);
 
-/* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood
+/* The requirements of TEXT into REQUIREMENTS, by kind.  Returns how many, or -1: not understood
  * or beyond ses/limits.h, and *WRONG is where. */
-int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_REQUIRE_KINDS],
+int ses_require_parse(const char *text, struct ses_wire_requirement requirements[SES_REQUIRE_KINDS],
                       const char **wrong);
 
 #ifdef __cplusplus

@@ -83,10 +83,10 @@ static bool rewrite(const char *wrong, char *text, size_t size) {
     snprintf(bytes, sizeof bytes, "%.*s", (int)digits, number);
   int written = snprintf(text, size, "%.*s>=%s%sB%s", (int)kind, wrong, bytes, meant.prefix,
                          capacity ? "" : "/s");
-  struct ses_wire_requirement found[SES_REQUIRE_KINDS];
+  struct ses_wire_requirement requirements[SES_REQUIRE_KINDS];
   const char *rest = NULL;
   return written > 0 && (size_t)written < size && !begins_with(wrong, text, (size_t)written) &&
-         ses_require_parse(text, found, &rest) == 1;
+         ses_require_parse(text, requirements, &rest) == 1;
 }
 
 void ses_require_wrong(char *why, size_t size, const char *wrong) {

@@ -110,8 +110,8 @@ def parse_mountstats(text: str, mounts: Iterable[Mount] = ()) -> dict[str, Serve
     return servers
 
 
-def _sum(one: Served, other: Served) -> Served:
-    return Served(*map(sum, zip(one, other, strict=True)))
+def _sum(first: Served, second: Served) -> Served:
+    return Served(*map(sum, zip(first, second, strict=True)))
 
 
 def _numbers(device: int) -> str:

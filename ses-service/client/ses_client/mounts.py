@@ -98,4 +98,4 @@ def unescaped(word: bytes) -> bytes:
     """Return a word as it is: the kernel, and who writes fstab, have a space there as an octal number."""
     if b"\\" not in word:
         return word
-    return re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)
+    return re.sub(rb"\\([0-3][0-7]{2})", lambda match: bytes([int(match[1], 8)]), word)

@@ -88,7 +88,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.source = ""
-        self._found: dict[tuple[Node | None, ...], Line] = {}
+        self._line_of: dict[tuple[Node | None, ...], Line] = {}
 
     def at(self, number: int) -> Line:
         """Return a line of the text that is read."""
@@ -100,15 +100,15 @@ class Lines:
         """Remember where a statement stands."""
         here = self.at(line)
         for key in ((subject,), (subject, predicate), (subject, predicate, value)):
-            self._found.setdefault(key, here)
+            self._line_of.setdefault(key, here)
 
     def of(
         self, subject: Node | None, predicate: Node | None = None, value: Node | None = None
     ) -> Line | None:
         """Return the line of the statement, else of the property, else of the node, else ``None``."""
         for key in ((subject, predicate, value), (subject, predicate), (subject,)):
-            if key in self._found:
-                return self._found[key]
+            if key in self._line_of:
+                return self._line_of[key]
         return None
 
 

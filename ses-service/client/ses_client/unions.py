@@ -5,6 +5,7 @@ The one place in Python that reads them; ``libses/agent/systems/union_reading.h`
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -19,6 +20,11 @@ OPTIONS = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
 """What a union is mounted with, where nobody has another opinion."""
 
 _ATTRIBUTE = "user.mergerfs."
+_STEPS = {
+    errno.ENOTCONN: "its mergerfs has ended; unmount it (umount -l) and mount it again",
+    errno.EACCES: "look as the user who mounted it, or mount it with allow_other",
+}
+_TELLING = "mount it without xattr=nosys and xattr=noattr"
 _DEFAULT_MIN_FREE = "4294967296"  # mergerfs's own
 _HELD = 1 << 60  # bytes: as the reserve of a branch in mode NC, plus the reserve it has of its own
 _HELD_WITHOUT_RESERVE = 1 << 61
@@ -115,11 +121,20 @@ def read_union(path: Path | str) -> Union:
         options = {name: _option(control, name) for name in {*names, "branches", "minfreespace"}}
     except OSError as error:
         raise SesError(
-            f"The union at {resolved} does not say what its branches are ({error.strerror}): mount it "
-            "without xattr=nosys and xattr=noattr."
+            f"The union at {resolved} does not say what its branches are ({error.strerror}): "
+            f"{_STEPS.get(error.errno or 0, _TELLING)}."
         ) from error
     branches = parse_branches(options["branches"], options["minfreespace"])
     return Union(resolved, branches, {name.replace("_", "-"): value for name, value in options.items()})
+
+
+def union_of(path: Path | str) -> str:
+    """Return where the mergerfs union is mounted that a directory is on; empty: on none.  Raises OSError."""
+    number = Path(path).stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    mounts = parse_mounts(MOUNTINFO.read_bytes())
+    of_union = (mount for mount in mounts if mount.type == "fuse.mergerfs" and mount.within == "/")
+    return next((mount.point for mount in of_union if mount.device == device), "")
 
 
 def _option(control: Path, name: str) -> str:

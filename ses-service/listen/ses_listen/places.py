@@ -35,7 +35,7 @@ class Places:
         self._of.setdefault(who, {})[connection] = None
         self.count += 1
         if self.count > self.most:
-            whose = max(self._of, key=lambda one: len(self._of[one]))
+            whose = max(self._of, key=lambda caller: len(self._of[caller]))
             those = self._of[whose]
             gone = next((connection for connection in those if connection.idle), next(reversed(those)))
             self.leave(whose, gone)

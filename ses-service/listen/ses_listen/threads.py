@@ -174,9 +174,9 @@ class Threads:
 
 
 async def _first_of(
-    one: asyncio.Future[Any], other: asyncio.Future[Any], seconds: float | None = None
+    first: asyncio.Future[Any], second: asyncio.Future[Any], seconds: float | None = None
 ) -> None:
-    await asyncio.wait((one, other), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait((first, second), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _environ(request: Request) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Turns:
         """
         if self.count < most:
             return True
-        longest = max(self._queues, key=lambda one: len(self._queues[one]), default=who)
+        longest = max(self._queues, key=lambda caller: len(self._queues[caller]), default=who)
         if len(self._queues.get(longest, ())) <= len(self._queues.get(who, ())) + 1:
             return False
         last = self._queues[longest][-1]
@@ -100,7 +100,7 @@ class Turns:
     def _serve(self) -> None:
         while self._free:
             waiting = (caller for caller in self._queues if self._has[caller] < self._each)
-            who = min(waiting, key=lambda one: self._used.get(one, 0.0), default=None)
+            who = min(waiting, key=lambda caller: self._used.get(caller, 0.0), default=None)
             if who is None:
                 return
             self._charge()

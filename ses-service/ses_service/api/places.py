@@ -86,7 +86,7 @@ def end(now: Runtime, who: Principal, place_id: str, written: float | None) -> P
 
 def find(now: Runtime, who: Principal, place_id: str) -> Placement:
     """Return a place that is the caller's business."""
-    place = now.placements.one(place_id)
+    place = now.placements.placement(place_id)
     if place.held is None:
         raise NotFoundProblem(f"{place_id} is a file, and no place.")
     if who.role is Role.NODE:
@@ -96,43 +96,43 @@ def find(now: Runtime, who: Principal, place_id: str) -> Placement:
     return place
 
 
-def shown(now: Runtime, one: Placement) -> Place:
+def shown(now: Runtime, place: Placement) -> Place:
     """Return a place in the shape of the contract."""
-    held = one.held or Held()
-    is_open, followed = one.state is PlacementState.OPEN, math.isinf(one.lease_until)
-    by_node = followed or now.state.places.node_reports(one.subject.node)
+    held = place.held or Held()
+    is_open, followed = place.state is PlacementState.OPEN, math.isinf(place.lease_until)
+    by_node = followed or now.state.places.node_reports(place.subject.node)
     return Place(
-        place_id=one.placement_id,
-        state=one.state.value,
-        subject=render.subject(one.subject),
-        element=one.element.id,
-        storage_system=one.element.storage_system,
-        directory=one.path or "",
-        own_directory=has_own_directory(one),
-        streams=len(one.elements),
+        place_id=place.placement_id,
+        state=place.state.value,
+        subject=render.subject(place.subject),
+        element=place.element.id,
+        storage_system=place.element.storage_system,
+        directory=place.path or "",
+        own_directory=has_own_directory(place),
+        streams=len(place.elements),
         claimed_bytes=held.claimed,
-        expected_from=one.expected_from,
-        written_bytes=held.written if one.bytes_written is None else one.bytes_written,
-        made_at=one.placed_at,
+        expected_from=place.expected_from,
+        written_bytes=held.written if place.bytes_written is None else place.bytes_written,
+        made_at=place.placed_at,
         until=held.until,
-        pid=one.pid,
+        pid=place.pid,
         followed=is_open and followed,
         renewed_by=None if not is_open or held.until is not None else "node" if by_node else "caller",
         renew_within_seconds=RENEW_WITHIN,
-        ended_at=one.ended_at,
-        end_reason=None if one.end_reason is None else one.end_reason.value,
+        ended_at=place.ended_at,
+        end_reason=None if place.end_reason is None else place.end_reason.value,
     )
 
 
-def explained(now: Runtime, one: Placement, notes: Sequence[str] = ()) -> PlaceGiven:
+def explained(now: Runtime, place: Placement, notes: Sequence[str] = ()) -> PlaceGiven:
     """Return a place with the reasons for it; ``notes`` are added to its own."""
     return PlaceGiven(
-        **shown(now, one),
-        requirements=render.resolved(one.requirements),
-        predicted=render.predictions(one.predicted),
-        candidates=render.candidates(one.candidates, {one.element.storage_system: OF_DIRECTORIES}),
-        refused=render.refusals(one.refused),
-        notes=[*notes, *one.notes],
+        **shown(now, place),
+        requirements=render.resolved(place.requirements),
+        predicted=render.predictions(place.predicted),
+        candidates=render.candidates(place.candidates, {place.element.storage_system: OF_DIRECTORIES}),
+        refused=render.refusals(place.refused),
+        notes=[*notes, *place.notes],
     )
 
 

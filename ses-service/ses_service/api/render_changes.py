@@ -19,12 +19,12 @@ from ses_service.knowledge.terms import SITE_GRAPH, requirement_set_of
 
 
 def page(
-    part: str, revision: str, found: Sequence[tuple[URIRef, Facts]], more: str | None
+    part: str, revision: str, described: Sequence[tuple[URIRef, Facts]], more: str | None
 ) -> knowledge.KnowledgePage:
     """Return a page of an export."""
     blocks = [
         knowledge.SubjectText(subject=str(subject), turtle=block(subject, facts))
-        for subject, facts in found
+        for subject, facts in described
         if facts
     ]
     return knowledge.KnowledgePage(part=part, revision=revision, head=head(), subjects=blocks, next=more)

@@ -44,11 +44,11 @@ def file(file: File) -> files.File:
     )
 
 
-def file_record(one: File, detail: Detail) -> files.Received:
+def file_record(record: File, detail: Detail) -> files.Received:
     """Return all that is known of a file."""
     seen, judged = detail.achieved, detail.file_verdict
     return files.Received(
-        **file(one),
+        **file(record),
         why="" if judged is None else judged.why,
         kinds=[] if judged is None else [_judged(kind) for kind in judged.kinds],
         doubts=[] if seen is None else [doubt.value for doubt in seen.doubts],

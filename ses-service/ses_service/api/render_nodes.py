@@ -54,11 +54,11 @@ def all_excluded(node: Node, reader: Principal) -> list[nodes.ExcludedElement]:
     return excluded([(node.name, each) for each in node.exclusions], reader)
 
 
-def excluded(found: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[nodes.ExcludedElement]:
+def excluded(exclusions: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[nodes.ExcludedElement]:
     """Return what nodes exclude; people read of their own files alone."""
     return [
         nodes.ExcludedElement(node=node, element=exclusion.element, user=exclusion.user, why=exclusion.why)
-        for node, exclusion in found
+        for node, exclusion in exclusions
         if reader.role is Role.ADMIN or reader.user is None or exclusion.user in (None, reader.user)
     ]
 

@@ -71,7 +71,7 @@ def _open(database: Database) -> None:
         open_tables(database)
 
 
-def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:
+def _tell(file: Path, salvaged: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:
     from ses_service.store.tables import EXPLANATION, FILE, PLACEMENT, SIZE_HISTORY
 
     click.echo(f"{file.name}:")
@@ -82,7 +82,7 @@ def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: P
         FILE.name: "files that ended",
     }
     for name, called in called_by.items():
-        table = found[name]
+        table = salvaged[name]
         lost = f"{len(table.lost)}{'' if table.all_named else ' or more'}"
         click.echo(f"  {called}: {len(table.rows)} read, {added[name]} put back, {lost} lost")
     click.echo(f"  kept as {kept}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,8 +10,12 @@ import click
 
 @click.command(epilog="\b\nExample:\n  ses-service undescribed site.ttl found.ttl")
 @click.argument("site", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("found", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-def undescribed(site: Path, found: Path) -> None:
+@click.argument(
+    "discovery",
+    metavar="FOUND",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
+def undescribed(site: Path, discovery: Path) -> None:
     """Print what SITE does not say of a discovery.
 
     As Turtle, to be added to SITE.  FOUND is what ses discover --turtle wrote (-: standard input).  Elements
@@ -19,13 +24,14 @@ def undescribed(site: Path, found: Path) -> None:
     """
     from ses_service.knowledge import InvalidDescriptionError
     from ses_service.knowledge.exchange.incoming import Incoming, Mode, has_system, site_after
-    from ses_service.knowledge.exchange.merge import aligned
+    from ses_service.knowledge.exchange.merge import aligned, apart
     from ses_service.knowledge.statements.statements import as_graph
 
     try:
         present = Incoming.read(site.read_text("utf-8"), str(site)).site
-        with click.open_file(str(found), encoding="utf-8") as file:
-            seen = Incoming.read(file.read(), str(found))
+        with click.open_file(str(discovery), encoding="utf-8") as file:
+            seen = Incoming.read(file.read(), str(discovery))
+        seen = replace(seen, site=apart(seen.site, present))
     except (InvalidDescriptionError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from None
     if has_system(

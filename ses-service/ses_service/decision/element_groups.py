@@ -154,7 +154,7 @@ def groups(moment: Moment, rows: Codes, by: By, measure: Measure) -> list[Group]
             keys.tolist(), counted.tolist(), sums.tolist(), wholes.tolist(), strict=True
         )
     ]
-    return sorted(summed, key=lambda one: (one.system, one.value))
+    return sorted(summed, key=lambda group: (group.system, group.value))
 
 
 def active(moment: Moment) -> Bools:
@@ -178,7 +178,7 @@ def full_soon(
         ahead = None if np.isnan(free) else outlook(change, float(free))
         if ahead is not None and ahead.full_in is not None and ahead.full_in <= within_days:
             filling.append((name, ahead.full_in))
-    return sorted(filling, key=lambda one: (one[1], one[0]))
+    return sorted(filling, key=lambda forecast: (forecast[1], forecast[0]))
 
 
 def _measured(moment: Moment, measure: Measure) -> tuple[Floats, Floats]:

@@ -50,4 +50,6 @@ def exporters(seen: Iterable[tuple[Observation | None, bool]], now: float) -> li
                 exporter.oldest = age
         if observation is not None and observation.detail:
             exporter.details.add(observation.detail)
-    return sorted(by_target.values(), key=lambda one: (one.ok == one.elements, one.target))
+    return sorted(
+        by_target.values(), key=lambda exporter: (exporter.ok == exporter.elements, exporter.target)
+    )

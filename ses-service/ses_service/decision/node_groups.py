@@ -7,7 +7,8 @@ grows with groups of nodes that are alike, not with nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -20,6 +21,7 @@ from ses_service.decision.needs import need_of
 from ses_service.decision.nodes import Fleet, LimitedBy, NodesQuestion
 from ses_service.decision.question import Question, View
 from ses_service.decision.selection import words
+from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.placement import Reason
 from ses_service.model.columns import Bools, Codes, Floats
 from ses_service.model.policies import Policies
@@ -30,12 +32,26 @@ _MAX_ROWS = 4000  # judged at once, beyond one for each group
 LIMITS = (LimitedBy.ELEMENT, LimitedBy.LINK, LimitedBy.UPLINK)
 
 
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Nodes of one class that exclude the same elements.
+
+    ``of_node`` is the kind of each node of the fleet.  By kind, ``of_class`` is its class, and ``access`` the
+    place in ``reached`` of what it mounts (``None``: all) and the elements of this that it excludes.
+    """
+
+    of_node: Codes
+    of_class: Codes
+    access: Codes
+    reached: Sequence[tuple[frozenset[str] | None, frozenset[str]]]
+
+
 @dataclass(slots=True)
 class Reach:
-    """What nodes with the same mounts reach: rows of the site, the best first, and the streams given each.
+    """What nodes that mount and exclude the same reach: rows of the site, the best first.
 
-    ``on_server`` are those given to all elements of the server of each row.  Without any row, ``reason`` and
-    ``detail`` say why.
+    ``claims`` are the streams given to each, and ``on_server`` those given to all elements of its server.
+    Without any row, ``reason`` and ``detail`` say why.
     """
 
     rows: Codes
@@ -54,13 +70,14 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Nodes that are alike: of one class, with as many open files.
+    """Nodes that are alike: of one class and kind, with as many open files.
 
     ``first`` is the place in the fleet of the first of each.  By node, ``numbers`` has its group, -1 for a
     node that is not wanted.
     """
 
     of_class: Codes
+    access: Codes
     streams: Codes
     first: Codes
     numbers: Codes
@@ -111,9 +128,13 @@ class NodeGroups:
             among = fleet.places(asked.among)
         self.excluded: Bools = among & fleet.places(asked.exclude)
         self.looked_at = int(among.sum())
-        self.groups = _grouped(fleet, self.streams, among & ~self.excluded)
-        self.access = fleet.access[self.groups.of_class]
-        self.reach = {code: self._reach(code, view, policies) for code in np.unique(self.access).tolist()}
+        kinds = _kinds(fleet, view.excluded)
+        self.groups = _grouped(kinds, self.streams, among & ~self.excluded)
+        self.access = self.groups.access
+        self.reach = {
+            code: self._reach(*kinds.reached[code], view, policies)
+            for code in map(int, np.unique(self.access))
+        }
         self._ends = np.cumsum([0, *(len(reached.rows) for reached in self.reach.values())])
         self._rows = np.concatenate([np.full(1, -1), *(reached.rows for reached in self.reach.values())])
 
@@ -145,13 +166,17 @@ class NodeGroups:
             limits=[LIMITS[which] for which in np.where(limited[chosen], limits[chosen], 0).tolist()],
         )
 
-    def _reach(self, code: int, view: View, policies: Policies) -> Reach:
-        question, table, mounted = self.asked.question, view.table, self.fleet.mounts[code]
+    def _reach(
+        self, mounted: frozenset[str] | None, lacking: frozenset[str], view: View, policies: Policies
+    ) -> Reach:
+        question, table = self.asked.question, view.table
         usable = [
             (mounted is None or name in mounted) and question.is_about(name, table)
             for name in table.system_names
         ]
         left_out: Bools = ~np.array(usable, dtype=np.bool_)[table.system]
+        here = [name for name in sorted(lacking) if not left_out[table.index[name]]]
+        left_out[[table.index[name] for name in here]] = True
         query = view.rows.query
         query.ask(self.need, words(left_out) if left_out.any() else None)
         query.judge()
@@ -172,6 +197,9 @@ class NodeGroups:
         )
         if len(rows):
             return Reach(rows, own, claims, on_server)
+        if here and left_out.all():
+            why = f"{here[0]} is {view.excluded[here[0]].sentence()}."
+            return Reach(rows, own, claims, on_server, Reason.EXCLUDED, why)
         return Reach(rows, own, claims, on_server, *_why_nothing(question, view, left_out, policies))
 
     def _best_rows(self, count: int, width: int) -> tuple[Codes, Records]:
@@ -245,15 +273,37 @@ def _why_nothing(question: Question, view: View, left_out: Bools, policies: Poli
     return refusal.reason, f"{refusal.element} is the nearest. {refusal.detail}"
 
 
-def _grouped(fleet: Fleet, streams: Codes, wanted: Bools) -> Groups:
+def _kinds(fleet: Fleet, excluded: Mapping[str, ExcludedOn]) -> Kinds:
+    everywhere = frozenset(name for name, exclusion in excluded.items() if exclusion.everywhere)
+    own = defaultdict[int, set[str]](set)
+    for name in excluded.keys() - everywhere:
+        for place in map(fleet.index.get, excluded[name].nodes):
+            if place is not None:
+                own[place].add(name)
+    of_node, of_class, access = fleet.of_class.copy(), list(range(len(fleet.classes))), fleet.access.tolist()
+    reached = [(mounted, everywhere) for mounted in fleet.mounts]
+    kinds = dict[tuple[int, frozenset[str]], int]()
+    for place, names in own.items():
+        kind = int(fleet.of_class[place]), frozenset(names)
+        if kind not in kinds:
+            kinds[kind] = len(of_class)
+            of_class.append(kind[0])
+            access.append(len(reached))
+            reached.append((fleet.mounts[fleet.access[kind[0]]], everywhere | kind[1]))
+        of_node[place] = kinds[kind]
+    return Kinds(of_node, np.array(of_class, dtype=np.int64), np.array(access, dtype=np.int64), reached)
+
+
+def _grouped(kinds: Kinds, streams: Codes, wanted: Bools) -> Groups:
     at = np.flatnonzero(wanted)
     width = int(streams.max(initial=0)) + 1
-    keys = fleet.of_class[at] * width + streams[at]
-    number = np.full(width * len(fleet.classes), -1, dtype=np.int64)
+    keys = kinds.of_node[at] * width + streams[at]
+    number = np.full(width * len(kinds.of_class), -1, dtype=np.int64)
     first = np.zeros(len(number), dtype=np.int64)
     first[keys[::-1]] = at[::-1]  # of several the last one written is the first
     occupied = np.flatnonzero(np.bincount(keys))
     number[occupied] = np.arange(len(occupied))
     numbers = np.full(len(wanted), -1, dtype=np.int64)
     numbers[at] = number[keys]
-    return Groups(occupied // width, occupied % width, first[occupied], numbers)
+    kind = occupied // width
+    return Groups(kinds.of_class[kind], kinds.access[kind], occupied % width, first[occupied], numbers)

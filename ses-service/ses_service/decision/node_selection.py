@@ -111,18 +111,18 @@ def _refused(groups: NodeGroups, judged: Judged) -> Iterator[NodeRefusal]:
         refused.setdefault(key, []).extend(groups.groups.members(group))
     for (of_class, reason, detail), members in refused.items():
         names = tuple(fleet.names[member] for member in sorted(members))
-        one = fleet.classes[of_class]
-        hosts = one.hosts if len(names) == len(one.nodes) else ""
-        yield NodeRefusal(names, hosts, one.name or None, reason, detail)
+        node_class = fleet.classes[of_class]
+        hosts = node_class.hosts if len(names) == len(node_class.nodes) else ""
+        yield NodeRefusal(names, hosts, node_class.name or None, reason, detail)
 
 
 def _why_limited(groups: NodeGroups, judged: Judged, group: int) -> tuple[Reason, str]:
     """Return which hard requirement the links of nodes do not let through."""
     asked = groups.asked.question.requirements[int(judged.verdicts["unmet"][group])]
-    one = groups.fleet.classes[groups.groups.of_class[group]]
+    node_class = groups.fleet.classes[groups.groups.of_class[group]]
     link = "own link"
-    if judged.limits[group] is LimitedBy.UPLINK and one.uplink is not None:
-        link = f"shared link {one.uplink.name}"
+    if judged.limits[group] is LimitedBy.UPLINK and node_class.uplink is not None:
+        link = f"shared link {node_class.uplink.name}"
     offered = Offered(*[known(value) for value in judged.offers[group].tolist()])
     element = groups.table.elements[judged.rows[group]]
     (best,) = predictions((asked,), offered, element)
@@ -132,14 +132,14 @@ def _why_limited(groups: NodeGroups, judged: Judged, group: int) -> tuple[Reason
     )
 
 
-def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
+def _notes(groups: NodeGroups, usable: int) -> Iterator[str]:
     asked, fleet = groups.asked, groups.fleet
     if not fleet.names:
         yield "No nodes are known: the site describes none, and no agent reports."
     elif not any(node_class.name for node_class in fleet.classes):
         yield "The site describes no classes of nodes: links are not known, and nodes only by name."
-    if fleet.names and asked.count > max(1, found):
-        yield f"{asked.count} nodes are wanted, {found} may be used."
+    if fleet.names and asked.count > max(1, usable):
+        yield f"{asked.count} nodes are wanted, {usable} may be used."
     unknown = sorted(name for name in {*asked.exclude, *(asked.among or ())} if name not in fleet.index)
     if unknown:
         yield f"Not known: {', '.join(unknown[:5])}{' and others' if len(unknown) > 5 else ''}."

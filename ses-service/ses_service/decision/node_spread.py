@@ -140,14 +140,14 @@ class NodeSpread:
 
     def _connect(self, place: int) -> None:
         """Find the tighter of the links of the next node of a class."""
-        one = self._classes[place]
-        streams = float(self._streams[one.groups[0]])
-        tighter = _share(one.link, streams), one.link, streams, 1
-        if one.uplink >= 0:
-            streams = self._uplink_streams[one.uplink]
-            share = _share(one.uplink_rate, streams)
+        node_class = self._classes[place]
+        streams = float(self._streams[node_class.groups[0]])
+        tighter = _share(node_class.link, streams), node_class.link, streams, 1
+        if node_class.uplink >= 0:
+            streams = self._uplink_streams[node_class.uplink]
+            share = _share(node_class.uplink_rate, streams)
             if share < tighter[0]:
-                tighter = share, one.uplink_rate, streams, 2
+                tighter = share, node_class.uplink_rate, streams, 2
         self._tighter[place] = tighter
 
     def _by_link(self, place: int) -> bool:
@@ -162,9 +162,9 @@ class NodeSpread:
         self._query.judge()
         columns = zip(self._classes, *[column.tolist() for column in self._columns], strict=True)
         usable = [
-            (low_space, distance, -1.0 if share != share else share, one.groups[0], place)
-            for place, (one, refusal, low_space, distance, share) in enumerate(columns)
-            if one.groups and not refusal
+            (low_space, distance, -1.0 if share != share else share, node_class.groups[0], place)
+            for place, (node_class, refusal, low_space, distance, share) in enumerate(columns)
+            if node_class.groups and not refusal
         ]
         if not usable:
             return None
@@ -183,18 +183,18 @@ class NodeSpread:
 
     def _give(self, place: int) -> tuple[int, int]:
         """Give the next node of a class its element; return the node and the element's row."""
-        one = self._classes[place]
-        mounts, group = self._mounts[one.access], one.groups[0]
+        node_class = self._classes[place]
+        mounts, group = self._mounts[node_class.access], node_class.groups[0]
         row = int(mounts.reached.rows[mounts.best])
         if group not in self._members:
             self._members[group] = iter(self._groups.groups.members(group))
         self._left[group] -= 1
         if not self._left[group]:
-            del one.groups[0]
-        if one.uplink >= 0:
-            self._uplink_streams[one.uplink] += 1.0
+            del node_class.groups[0]
+        if node_class.uplink >= 0:
+            self._uplink_streams[node_class.uplink] += 1.0
         for other, changed in enumerate(self._classes):
-            if changed.groups and (changed is one or changed.uplink == one.uplink >= 0):
+            if changed.groups and (changed is node_class or changed.uplink == node_class.uplink >= 0):
                 self._connect(other)
         for mount in self._mounts.values():
             at = mount.of_row.get(row)
@@ -210,18 +210,18 @@ def _classes(groups: NodeGroups) -> list[_Class]:
     Groups come by class, and then by their open files.
     """
     fleet = groups.fleet
-    by_mounts: dict[int, _Class] = {}
+    by_mounts: dict[tuple[int, int], _Class] = {}
     for group, (of_class, code) in enumerate(
         zip(groups.groups.of_class.tolist(), groups.access.tolist(), strict=True)
     ):
         if not len(groups.reach[code].rows):
             continue
-        if of_class not in by_mounts:
+        if (of_class, code) not in by_mounts:
             uplink = int(fleet.uplink[of_class])
             rate = float(fleet.uplink_rate[uplink]) if uplink >= 0 else math.nan
-            by_mounts[of_class] = _Class(code, [], float(fleet.link[of_class]), uplink, rate)
-        by_mounts[of_class].groups.append(group)
-    return sorted(by_mounts.values(), key=lambda one: one.access)
+            by_mounts[of_class, code] = _Class(code, [], float(fleet.link[of_class]), uplink, rate)
+        by_mounts[of_class, code].groups.append(group)
+    return sorted(by_mounts.values(), key=lambda node_class: node_class.access)
 
 
 def _bytes_of(elements: Records) -> Bytes:

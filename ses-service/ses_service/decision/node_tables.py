@@ -185,7 +185,7 @@ class NodeTables:
         part = max(1, MAX_ELEMENTS // max(1, len(needs)))
         orders = []
         for need in needs:
-            rows, widths = (one := self._accepted(code, of_system, need, now)).rows, one.widths
+            rows, widths = (accepted := self._accepted(code, of_system, need, now)).rows, accepted.widths
             orders.append(rows[first_of_own(widths, self._streams(rows), start, MAX_ELEMENTS)].tolist())
         chosen: dict[int, None] = {}
         for limit in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
@@ -239,21 +239,21 @@ class NodeTables:
         revision = int(self._rows.revisions[table.system[row]])
         if self._facts_of[row] != revision:
             self._facts_of[row] = revision
-            one = elements[row]
+            element = elements[row]
             self._facts[row] = orjson.dumps(
                 {
                     "element": table.elements[row].id,
                     "target": table.elements[row].target,
                     "file_system": table.elements[row].file_system,
                     "number": int(self._numbers[row]),
-                    "server": int(one["server"]),
-                    "scarce": bool(int(one["state"]) & State.SCARCE),
-                    "kept_for": float(one["kept_for"]),
-                    "read_rate": float(one["read_rate"]),
-                    "write_rate": float(one["write_rate"]),
-                    "size": float(one["size"]),
-                    "server_rate": float(one["server_rate"]),
-                    "stated": one["stated"][: len(self._rows.stated)].tolist(),
+                    "server": int(element["server"]),
+                    "scarce": bool(int(element["state"]) & State.SCARCE),
+                    "kept_for": float(element["kept_for"]),
+                    "read_rate": float(element["read_rate"]),
+                    "write_rate": float(element["write_rate"]),
+                    "size": float(element["size"]),
+                    "server_rate": float(element["server_rate"]),
+                    "stated": element["stated"][: len(self._rows.stated)].tolist(),
                 }
             )
         return self._facts[row]

@@ -40,10 +40,10 @@ def foreseen(
         outlooks.append(Foreseen(quota, vo, None if change is None else -change, full_in))
     return sorted(
         outlooks,
-        key=lambda one: (
-            one.full_in is None,
-            one.full_in or 0.0,
-            -one.quota.used / one.quota.limit,
-            one.quota.key,
+        key=lambda forecast: (
+            forecast.full_in is None,
+            forecast.full_in or 0.0,
+            -forecast.quota.used / forecast.quota.limit,
+            forecast.quota.key,
         ),
     )

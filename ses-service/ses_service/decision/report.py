@@ -90,7 +90,7 @@ def report(groups: Iterable[Group]) -> Report:
     return Report(
         total,
         _worst(sums[By.ELEMENT].values()),
-        sorted(sums[By.HOUR].values(), key=lambda one: float(one.name)),
+        sorted(sums[By.HOUR].values(), key=lambda row: float(row.name)),
         _worst(sums[By.APPLICATION].values()),
         _worst(sums[By.JOB].values()),
         _worst(sums[By.USER].values()),
@@ -112,4 +112,4 @@ def _add(total: Sum, group: Group) -> None:
 
 
 def _worst(sums: Iterable[Sum]) -> list[Sum]:
-    return sorted(sums, key=lambda one: (-one.missing, one.name))[:MAX_ROWS]
+    return sorted(sums, key=lambda row: (-row.missing, row.name))[:MAX_ROWS]

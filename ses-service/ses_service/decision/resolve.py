@@ -90,7 +90,7 @@ def resolve(
 
 
 def _take(
-    found: dict[Kind, ResolvedRequirement],
+    resolved: dict[Kind, ResolvedRequirement],
     stated: Iterable[Requirement],
     now: float,
     level: Level,
@@ -99,8 +99,8 @@ def _take(
 ) -> None:
     """Take the requirements of kinds that nobody before stated."""
     for requirement in stated:
-        if requirement.kind not in found and requirement.applies(now):
-            found[requirement.kind] = ResolvedRequirement(requirement, level, name, profile)
+        if requirement.kind not in resolved and requirement.applies(now):
+            resolved[requirement.kind] = ResolvedRequirement(requirement, level, name, profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,4 +170,6 @@ def sets_for_user(user: str, vo: str | None, sets: SetIndex) -> tuple[Requiremen
 def ordered(sets: Iterable[RequirementSet]) -> tuple[RequirementSet, ...]:
     """Return the sets in the order of their levels, then by name."""
     rank = {level: place for place, level in enumerate(Level)}
-    return tuple(sorted(sets, key=lambda one: (rank[one.level], one.name)))
+    return tuple(
+        sorted(sets, key=lambda requirement_set: (rank[requirement_set.level], requirement_set.name))
+    )

@@ -40,10 +40,10 @@ class TooManyStatementsError(InvalidDescriptionError):
 class RevisionConflictError(KnowledgeBaseError):
     """A requirement set has another revision than the caller read; somebody else changed it."""
 
-    def __init__(self, level: str, name: str, expected: int, found: int) -> None:
+    def __init__(self, level: str, name: str, expected: int, actual: int) -> None:
         self.expected = expected
-        self.found = found
-        super().__init__(f"{level} {name} has revision {found}, not {expected}: it was changed meanwhile")
+        self.actual = actual
+        super().__init__(f"{level} {name} has revision {actual}, not {expected}: it was changed meanwhile")
 
 
 class StaleReadingError(KnowledgeBaseError):

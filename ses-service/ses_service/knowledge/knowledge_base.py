@@ -64,7 +64,7 @@ class KnowledgeBase:
         self._changing = threading.Lock()
         self._site: tuple[str, Environment] | None = None
         self._known: Size | None = None
-        self._found = Size()
+        self._latest = Size()
         self._refused: tuple[str, float, ShrunkReadingError] | None = None
         self.exchange = Exchange(store, self._changing)
 
@@ -126,7 +126,7 @@ class KnowledgeBase:
         known, count = self._size(), len(environment.elements)
         if stamps.site <= known.changes or not count:
             self._check("the knowledge base", "elements", count, known.elements, str(stamps))
-        self._found = replace(self._found, elements=count, changes=stamps.site)
+        self._latest = replace(self._latest, elements=count, changes=stamps.site)
         if self._last_known is not None:
             self._last_known.note("site", recorder)
         self._site = (stamp, environment)
@@ -142,14 +142,14 @@ class KnowledgeBase:
         with _readable("requirement sets"):
             sets = read_requirement_sets(recorder)
         self._check("the knowledge base", "requirement sets", len(sets), self._size().sets)
-        self._found = replace(self._found, sets=len(sets))
+        self._latest = replace(self._latest, sets=len(sets))
         if self._last_known is not None:
             self._last_known.note("requirements", recorder)
         return sets
 
     def keep(self, revision: str, now: float) -> None:
         """Write what was read last to the file for starts without the store; seconds since the epoch."""
-        self._known = self._found
+        self._known = self._latest
         if self._last_known is not None:
             self._last_known.write(revision, now, self._known)
             self._last_known.acceptance.used()
@@ -164,12 +164,12 @@ class KnowledgeBase:
             self._known = Size() if self._last_known is None else self._last_known.size()
         return self._known
 
-    def _check(self, where: str, what: str, found: int, known: int, state: str = "") -> None:
+    def _check(self, where: str, what: str, count: int, known: int, state: str = "") -> None:
         """Raise ``ShrunkReadingError`` unless so few may be used."""
-        if not much_smaller(found, known) or self._accepted():
+        if not much_smaller(count, known) or self._accepted():
             self._refused = None
             return
-        error = ShrunkReadingError(where, what, found, known)
+        error = ShrunkReadingError(where, what, count, known)
         if state:
             self._refused = state, time.monotonic(), error
         raise error

@@ -24,12 +24,12 @@ def read_node_calibrations(store: SparqlReader) -> dict[str, NodeCalibration]:
     by_node: dict[str, NodeCalibration] = {}
     for row in store.select(bind("node-calibrations.rq", graph=SITE_GRAPH)):
         try:
-            one = _calibration(row)
+            calibration = _calibration(row)
         except ValueError as error:
             _log.warning("node calibration left out", name=row["name"], detail=str(error))
             continue
-        if one.node not in by_node or by_node[one.node].at <= one.at:
-            by_node[one.node] = one
+        if calibration.node not in by_node or by_node[calibration.node].at <= calibration.at:
+            by_node[calibration.node] = calibration
     return by_node
 
 

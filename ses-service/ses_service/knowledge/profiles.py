@@ -36,7 +36,7 @@ def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
     )
     by_name = {
         requirement_set.name: stored_profile(requirement_set)
-        for requirement_set in sorted(stored, key=lambda one: one.name)
+        for requirement_set in sorted(stored, key=lambda requirement_set: requirement_set.name)
     }
     return {**vocabulary().profiles, **{k: v for k, v in by_name.items() if k not in vocabulary().profiles}}
 

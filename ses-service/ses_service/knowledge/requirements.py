@@ -63,7 +63,7 @@ def read_requirement_sets(store: SparqlReader) -> tuple[RequirementSet, ...]:
                 odd[key] = str(error)
     sets: dict[tuple[str, str], RequirementSet] = {}
     # Profiles first, which the others take up.
-    for key in sorted(heads.keys() - odd.keys(), key=lambda one: one[0] != Level.PROFILE):
+    for key in sorted(heads.keys() - odd.keys(), key=lambda set_key: set_key[0] != Level.PROFILE):
         try:
             sets[key] = _set(heads[key], stated[key], {} if key[0] == Level.PROFILE else profiles)
         except ValueError as error:

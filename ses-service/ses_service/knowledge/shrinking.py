@@ -24,9 +24,9 @@ _COUNTS_FOR = 600.0
 class ShrunkReadingError(KnowledgeBaseError):
     """The knowledge base holds much less than was known; the last reading stays in use."""
 
-    def __init__(self, where: str, what: str, found: int, known: int) -> None:
+    def __init__(self, where: str, what: str, count: int, known: int) -> None:
         super().__init__(
-            f"{where} has {found} {what} where {known} were known: that is not used before somebody says that"
+            f"{where} has {count} {what} where {known} were known: that is not used before somebody says that"
             " it is right (ses-service accept-smaller-site)"
         )
 
@@ -40,9 +40,9 @@ class Size:
     changes: int = 0
 
 
-def much_smaller(found: int, known: int) -> bool:
+def much_smaller(count: int, known: int) -> bool:
     """Return whether so few can be no everyday change."""
-    return 2 * found < known
+    return 2 * count < known
 
 
 class Acceptance:

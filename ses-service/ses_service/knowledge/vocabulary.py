@@ -241,7 +241,7 @@ def _profiles(graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, 
             continue
         stated = [_requirement(graph, node, kinds, sizes) for node in graph.objects(iri, QSM.requires)]
         requirements = sorted(
-            (requirement for requirement in stated if requirement), key=lambda one: one.kind
+            (requirement for requirement in stated if requirement), key=lambda requirement: requirement.kind
         )
         yield Profile(
             str(name),
@@ -278,7 +278,10 @@ def _workloads(
             str(graph.value(iri, QSM.phrase)),
             _text(graph, iri, SKOS.definition, ""),
             _text(graph, iri, SKOS.example, ""),
-            {parameter.name: parameter for parameter in sorted(parameters, key=lambda one: one.name)},
+            {
+                parameter.name: parameter
+                for parameter in sorted(parameters, key=lambda parameter: parameter.name)
+            },
             {kind: rules[kind] for kind in in_order(rules)},
         )
 
@@ -321,6 +324,6 @@ def _text(graph: Graph, subject: Node, property_: URIRef, default: str) -> str:
     """Return the English text of a property, else the first of another language."""
     texts = sorted(
         (text for text in graph.objects(subject, property_) if isinstance(text, Literal)),
-        key=lambda one: (one.language not in (None, "en"), str(one.language), str(one)),
+        key=lambda text: (text.language not in (None, "en"), str(text.language), str(text)),
     )
     return str(texts[0]) if texts else default

@@ -113,7 +113,7 @@ def expand(workloads: Iterable[Workload], sentence: str, given: Mapping[str, str
 
     Raises WorkloadError.
     """
-    known = sorted(workloads, key=lambda one: one.name)
+    known = sorted(workloads, key=lambda workload: workload.name)
     for workload in known:
         stated = workload.fits(sentence)
         if stated is not None:

@@ -154,9 +154,9 @@ class Ledger(_state.Ledger):
     def take_doubted(self, name: str) -> list[Placement]:
         """Return the open placements that a node is to be asked about now; of a file it is asked once."""
         doubted = [
-            one
+            placement
             for placement_id in sorted(self.nodes.doubted.pop(name, ()))
-            if (one := self.find(placement_id)) is not None and one.state is PlacementState.OPEN
+            if (placement := self.find(placement_id)) is not None and placement.state is PlacementState.OPEN
         ]
         if unconfirmed := {entry.placement_id for entry in doubted if places.is_unconfirmed(entry)}:
             self.nodes.doubted[name] = unconfirmed

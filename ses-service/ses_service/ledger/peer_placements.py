@@ -110,12 +110,12 @@ class PeerPlacements:
     def keep(self, placements: Collection[PeerPlacement], now: float) -> None:
         """Take what is stored of all other services in place of what they reported."""
         stored = {placement.placement_id for placement in placements}
-        self._drop_where(lambda one: one.placement_id not in stored, now)
+        self._drop_where(lambda placement: placement.placement_id not in stored, now)
         self.take_up(placements)
 
     def forget(self, living: Collection[str], now: float) -> None:
         """Forget what services reported that are gone."""
-        self._drop_where(lambda one: one.origin not in living, now)
+        self._drop_where(lambda placement: placement.origin not in living, now)
 
     def settle(self, placement_id: str, now: float) -> None:
         """Count a placement if somebody else carries it and it is not our own, and only then."""
@@ -128,17 +128,21 @@ class PeerPlacements:
         if wanted is not None:
             self._begin(wanted)
 
-    def _begin(self, one: PeerPlacement) -> None:
-        self._counted[one.placement_id] = one
-        self._counter.begin(one.placement_id, one.elements, began(one), one.expected_bytes)
-        self.open_on[one.node] += 1
+    def _begin(self, placement: PeerPlacement) -> None:
+        self._counted[placement.placement_id] = placement
+        self._counter.begin(
+            placement.placement_id, placement.elements, began(placement), placement.expected_bytes
+        )
+        self.open_on[placement.node] += 1
 
-    def _end(self, one: PeerPlacement, now: float) -> None:
-        del self._counted[one.placement_id]
-        self._counter.end(one.placement_id, one.elements, began(one), one.expected_bytes, now)
-        self.open_on[one.node] -= 1
-        if not self.open_on[one.node]:
-            del self.open_on[one.node]
+    def _end(self, placement: PeerPlacement, now: float) -> None:
+        del self._counted[placement.placement_id]
+        self._counter.end(
+            placement.placement_id, placement.elements, began(placement), placement.expected_bytes, now
+        )
+        self.open_on[placement.node] -= 1
+        if not self.open_on[placement.node]:
+            del self.open_on[placement.node]
 
     def _drop_where(self, gone: Callable[[PeerPlacement], bool], now: float) -> None:
         of_origins: dict[str, list[str]] = {}

@@ -2,7 +2,8 @@
 
 Groups are asked of this machine (NSS: files, LDAP, SSSD), which may take seconds, so never while a decision
 waits: the first question about a user is answered without, the groups are looked up aside, and from then on
-they count. Nodes get it like any change of requirements. What the members file says is known already
+they count, also while this machine does not know the user any more: a name service that restarts says so of
+everybody. Nodes get it like any change of requirements. What the members file says is known already
 (:mod:`ses_service.members`). A home organisation that is stated goes before groups of this machine
 (``qsm:memberGroup``), these before the members file, and that before the account of a portal.
 """
@@ -26,12 +27,12 @@ _KEPT = 300.0
 _USERS = 100_000
 
 
-def posix_groups(user: str) -> frozenset[str]:
-    """Return the names of a user's groups on this machine; none for a user it does not know."""
+def posix_groups(user: str) -> frozenset[str] | None:
+    """Return the names of a user's groups on this machine; ``None`` for a user it does not know."""
     try:
         numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except (KeyError, ValueError):
-        return frozenset()
+        return None
     names = set()
     for number in numbers:
         try:
@@ -46,7 +47,7 @@ class Membership:
 
     def __init__(
         self,
-        groups_of: Callable[[str], frozenset[str]] = posix_groups,
+        groups_of: Callable[[str], frozenset[str] | None] = posix_groups,
         clock: Callable[[], float] = time.monotonic,
         members: Callable[[str], Home | None] | None = None,
     ) -> None:
@@ -86,7 +87,10 @@ class Membership:
             old = {user for user, (since, _groups) in self._known.items() if now - since > _KEPT}
             wanted, self._missing = self._missing | old, set()
         for user in sorted(wanted):
-            self._known[user] = (now, self._groups_of(user))
+            groups = self._groups_of(user)
+            if groups is None:
+                _, groups = self._known.get(user, (now, frozenset()))
+            self._known[user] = (now, groups)
         return _PAUSE
 
 

@@ -173,17 +173,17 @@ def _directory(table: Table) -> Directory:
     return directory
 
 
-def _check_connection(table: Table, found: Directory) -> None:
+def _check_connection(table: Table, directory: Directory) -> None:
     schemes = {"ldap", "ldaps", "ldapi"}
-    for uri in found.uri.split() or [""]:
+    for uri in directory.uri.split() or [""]:
         if urlsplit(uri).scheme not in schemes or "://" not in uri:
             table.fail(f"uri {uri!r} is not ldap://HOST, ldaps://HOST or ldapi://SOCKET")
-    if (found.bind_dn is None) != (found.password_file is None):
+    if (directory.bind_dn is None) != (directory.password_file is None):
         table.fail("bind_dn and password_file belong together")
-    if found.external and found.bind_dn is not None:
+    if directory.external and directory.bind_dn is not None:
         table.fail("sasl = 'EXTERNAL' and bind_dn are two ways to sign in; choose one")
-    clear = [uri for uri in found.uri.split() if uri.startswith("ldap://") and not _is_local(uri)]
-    if found.bind_dn is not None and clear and not found.start_tls:
+    clear = [uri for uri in directory.uri.split() if uri.startswith("ldap://") and not _is_local(uri)]
+    if directory.bind_dn is not None and clear and not directory.start_tls:
         table.fail(f"the password would go to {clear[0]} unencrypted; use ldaps:// or start_tls = true")
 
 

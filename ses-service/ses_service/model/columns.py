@@ -126,7 +126,7 @@ def _devices(elements: tuple[Element, ...]) -> dict[str, Any]:
         on.setdefault((element.server, element.file_system or f"\0{row}"), []).append(row)
     devices: dict[tuple[str, str], list[int]] = {}
     for (server, file_system), rows in on.items():
-        stated = next((one for row in rows if (one := elements[row].device)), f"\0{file_system}")
+        stated = next((device for row in rows if (device := elements[row].device)), f"\0{file_system}")
         devices.setdefault((server, stated), []).extend(rows)
     shared = tuple(tuple(sorted(rows)) for rows in devices.values() if len(rows) > 1)
     return {"room": _firsts(on.values(), elements), "device": _firsts(shared, elements), "shared": shared}
@@ -244,7 +244,7 @@ def observation_table(
         if row is not None:
             rows[row] = observation
     for shared in table.shared:
-        seen_there = [(row, one) for row in shared if (one := rows[row]) and one.state == "ok"]
+        seen_there = [(row, observed) for row in shared if (observed := rows[row]) and observed.state == "ok"]
         for row in shared:
             known = next((entry for other, entry in seen_there if table.room[other] == table.room[row]), None)
             if rows[row] is None and known is not None:  # what may be created is the other union's word
@@ -255,10 +255,10 @@ def observation_table(
         between()
         return _not_negative(None if row is None else read(row) for row in rows)
 
-    current_read = column(lambda one: one.current_read_rate)
-    current_write = column(lambda one: one.current_write_rate)
-    average_read = column(lambda one: one.average_read_rate)
-    average_write = column(lambda one: one.average_write_rate)
+    current_read = column(lambda observation: observation.current_read_rate)
+    current_write = column(lambda observation: observation.current_write_rate)
+    average_read = column(lambda observation: observation.average_read_rate)
+    average_write = column(lambda observation: observation.average_write_rate)
     capabilities = (
         _described_first(
             table.read_capability,
@@ -271,16 +271,16 @@ def observation_table(
     )
     average_read = np.where(np.isnan(average_read), current_read, average_read)
     average_write = np.where(np.isnan(average_write), current_write, average_write)
-    queue, unknown = column(lambda one: one.queue_depth), np.full(len(table), np.nan)
+    queue, unknown = column(lambda observation: observation.queue_depth), np.full(len(table), np.nan)
     seen = ObservationTable(
         by_row=tuple(rows),
-        sampled_at=column(lambda one: one.sampled_at),
+        sampled_at=column(lambda observation: observation.sampled_at),
         current_read=current_read,
         current_write=current_write,
         average_read=average_read,
         average_write=average_write,
         queue_depth=queue,
-        free=column(lambda one: one.free_bytes),
+        free=column(lambda observation: observation.free_bytes),
         closed=np.array(
             [
                 observation is not None and (observation.read_only or observation.no_create)
@@ -300,6 +300,6 @@ def observation_table(
         average_utilisation=unknown,
         top_speed=np.ones(len(table)),
         health=np.ones(len(table)),
-        interval=column(lambda one: one.interval),
+        interval=column(lambda observation: observation.interval),
     )
     return seen_to_give(seen, current_read, current_write)

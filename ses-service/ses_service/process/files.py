@@ -75,10 +75,10 @@ class Files:
         page = self._ended(wanted, room)
         return [*files, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
 
-    def one(self, placement_id: str) -> tuple[File, Detail]:
+    def file(self, placement_id: str) -> tuple[File, Detail]:
         """Return a file with all that is known of it.  Raises UnknownPlacementError."""
         try:
-            known = self._placements.one(placement_id)
+            known = self._placements.placement(placement_id)
         except UnknownPlacementError:
             stored = None if self._history is None else self._history.detail(placement_id)
             if stored is None:
@@ -103,7 +103,7 @@ class Files:
 
     def _candidates(self, placement_id: str) -> tuple[Candidate, ...]:
         try:
-            return self._placements.explained(self._placements.one(placement_id)).candidates
+            return self._placements.explained(self._placements.placement(placement_id)).candidates
         except UnknownPlacementError:
             return ()
 
@@ -111,9 +111,11 @@ class Files:
         accept = accepts(replace(wanted, since=None, until=None, after=None))
         key = None if after is None else (after.moment, after.placement_id)
         exact = {"state": PlacementState.OPEN.value, **({} if wanted.user is None else {"user": wanted.user})}
-        kept = self._placements.listed(lambda one: one.state is PlacementState.OPEN, _EVERYTHING, exact)
+        kept = self._placements.listed(
+            lambda placement: placement.state is PlacementState.OPEN, _EVERYTHING, exact
+        )
         files = [file for file in map(file_of, kept) if accept(file)]
-        files.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
+        files.sort(key=lambda file: (file.opened_at, file.placement_id), reverse=True)
         return [file for file in files if key is None or (file.opened_at, file.placement_id) < key]
 
     def _ended(self, wanted: Wanted, limit: int) -> Page:
@@ -125,7 +127,7 @@ class Files:
             return placement.file_verdict is not None and accept(file_of(placement))
 
         kept = map(file_of, self._state.placements(judged, _EVERYTHING))
-        files = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
+        files = sorted(kept, key=lambda file: (file.ended_at or 0.0, file.placement_id), reverse=True)
         last = files[limit - 1] if len(files) > limit else None
         return Page(tuple(files[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
 

@@ -23,12 +23,12 @@ class Placements:
         self._store = store if store is not None and store.database.shared else None
         self._journal = journal
 
-    def one(self, placement_id: str) -> Placement:
+    def placement(self, placement_id: str) -> Placement:
         """Return a placement.  Raises UnknownPlacementError."""
         try:
             return self._state.placement(placement_id)
         except UnknownPlacementError:
-            for placement in self._stored(lambda store: store.found([placement_id])):
+            for placement in self._stored(lambda store: store.of_ids([placement_id])):
                 return placement
             raise
 
@@ -48,7 +48,9 @@ class Placements:
         if not theirs:
             return own
         by_id = {placement.placement_id: placement for placement in (*filter(accept, theirs), *own)}
-        return sorted(by_id.values(), key=lambda one: (one.placed_at, one.placement_id), reverse=True)[:limit]
+        return sorted(
+            by_id.values(), key=lambda placement: (placement.placed_at, placement.placement_id), reverse=True
+        )[:limit]
 
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""

@@ -62,7 +62,7 @@ class Runs:
         """Return who asked for a person's runs lately, or runs one."""
         since = self._clock() - SERVED_FOR
         with self._lock:
-            return [one for one in self._servers.get(user, {}).values() if one.seen_at >= since]
+            return [server for server in self._servers.get(user, {}).values() if server.seen_at >= since]
 
     def counts(self) -> list[RunCount]:
         """Return how many runs each person has."""
@@ -113,7 +113,7 @@ class Runs:
     def report(self, user: str, run_id: str, state: str, known: dict[str, Any]) -> NearRun:
         """Take what is ``known`` of a run; of one that is over nothing.  Raises UnknownRunError."""
         with self._lock:
-            run = self._one(user, run_id)
+            run = self._run_of(user, run_id)
             if run.state != _RUNNING:
                 return run
             now = self._seen(user, run.node or "", run.directory or "")
@@ -125,7 +125,7 @@ class Runs:
     def stop(self, user: str, run_id: str) -> NearRun:
         """Let a run end: who runs it learns it by the next report.  Raises UnknownRunError."""
         with self._lock:
-            run = self._one(user, run_id)
+            run = self._run_of(user, run_id)
             if run.state == _WAITING:
                 return self._change(user, run, state=_STOPPED, ended_at=self._clock())
             return self._change(user, run, stop=True) if run.state == _RUNNING else run
@@ -136,7 +136,7 @@ class Runs:
             if self._runs.get(user):
                 self._keep(user, ())
 
-    def _one(self, user: str, run_id: str) -> NearRun:
+    def _run_of(self, user: str, run_id: str) -> NearRun:
         for run in self._runs.get(user, ()):
             if run.run_id == run_id:
                 return run

@@ -43,7 +43,7 @@ class Drained(Protocol[T]):
     def clear(self) -> None:
         """Remove all."""
 
-    def update(self, found: Iterable[T], /) -> None:
+    def update(self, changes: Iterable[T], /) -> None:
         """Add some."""
 
 
@@ -212,10 +212,10 @@ class LedgerAccess:
             changed.clear()
         return drained
 
-    def put_back(self, changed: Drained[T], found: Iterable[T]) -> None:
+    def put_back(self, changed: Drained[T], drained: Iterable[T]) -> None:
         """Undo :meth:`drain`."""
         with self._lock, self._sizes_lock:
-            changed.update(found)
+            changed.update(drained)
 
     def drain_placements(self, changed: _state.Changes, limit: int) -> list[tuple[str, Placement | None]]:
         """Take up to ``limit`` ids out of a set of changes; return how these placements stand.
@@ -226,7 +226,7 @@ class LedgerAccess:
             taken: list[tuple[str, Placement | None]] = self._ledger.take_changes(changed, limit)
             return taken
 
-    def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
+    def current(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
         """Return how these placements stand; ``None``: not known any more."""
         with self._lock:
             return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]

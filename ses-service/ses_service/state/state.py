@@ -215,7 +215,7 @@ class ServiceState:
         """
         place, most = asked.place, self.policies.places_of_user
         assert place is not None
-        return self._choose(asked, lambda *found: entered(place, most, self._ledger, *found))
+        return self._choose(asked, lambda *chosen: entered(place, most, self._ledger, *chosen))
 
     def _choose(self, asked: Asked, take: Callable[[Question, Decision], T]) -> T:
         question, source = self._with_size(self.question(asked), asked)
@@ -252,14 +252,14 @@ class ServiceState:
         with self._lock:
             self._now()
             listed = [(replace(node), self._ledger.count_open_on(node.name)) for node in self._ledger.nodes]
-        return sorted(listed, key=lambda one: one[0].name)
+        return sorted(listed, key=lambda node_and_count: node_and_count[0].name)
 
     def silent_nodes(self) -> list[Node]:
         """Return the nodes that reported since the start and are silent now, by name."""
         with self._lock:
             self._now()
             silent = [replace(node) for node in self._ledger.nodes.silent.values()]
-        return sorted(silent, key=lambda one: one.name)
+        return sorted(silent, key=lambda node: node.name)
 
     def updates_for(
         self, node: str, users: Mapping[str, str], asked: Iterable[TableAsked]
@@ -302,7 +302,11 @@ class ServiceState:
         with self._lock:
             self._now()
             kept = self._ledger.records(user)
-        latest = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
+        latest = sorted(
+            filter(accept, kept),
+            key=lambda placement: (placement.placed_at, placement.placement_id),
+            reverse=True,
+        )
         return latest[:limit]
 
     def expire(self) -> bool:

@@ -252,6 +252,7 @@ def _engine(url: URL) -> Engine:
     limits = {
         "connect_timeout": _PATIENCE,
         "tcp_user_timeout": _PATIENCE * 1000,
+        "client_encoding": "utf8",  # a database without an encoding (SQL_ASCII) answers with bytes otherwise
         "application_name": f"ses-service, process {os.getpid()} on {socket.gethostname()}"[:63],
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
     }

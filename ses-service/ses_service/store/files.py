@@ -135,7 +135,7 @@ def _summed(
     files = sa.select(
         *columns, looked.verdict, looked.cause, short.label("short"), forecast.label("forecast")
     )
-    selected = files.where(*(condition(looked) for condition in rest)).cte("found").c
+    selected = files.where(*(condition(looked) for condition in rest)).cte("selected").c
     missed = sa.func.sum(selected.short)
     worst = (
         sa.select(selected.job).group_by(selected.job).order_by(missed.desc(), selected.job).limit(_MAX_JOBS)

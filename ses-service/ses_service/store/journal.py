@@ -213,7 +213,7 @@ class Journal:
         if self._inherited is None or self._failed is not None:
             return
         for ids in _parts(self._ledger.drain(self._inherited), _AT_ONCE):
-            self._ledger.inherit(self._store.found(ids))
+            self._ledger.inherit(self._store.of_ids(ids))
 
     def _write(self) -> None:
         if self._failed is not None or self._damage is not None:
@@ -316,7 +316,7 @@ class Journal:
         self._ledger.drain(self._changed)
         self._ledger.drain(self._changed_sizes)
         ids, keys = self._ledger.everything()
-        changes = [change for part in _parts(ids, _AT_ONCE) for change in self._ledger.found(part)]
+        changes = [change for part in _parts(ids, _AT_ONCE) for change in self._ledger.current(part)]
         self._store.write(
             [change for change in changes if change[1] is not None],
             self._ledger.sizes_of(keys),

@@ -118,9 +118,9 @@ class RecordStore:
         self._uses.update(filter(None, explanation_of.values()))
         return Loaded(tuple(placements), tuple(sizes), unreadable + more)
 
-    def found(self, ids: Sequence[str]) -> list[Placement]:
+    def of_ids(self, ids: Sequence[str]) -> list[Placement]:
         """Return the stored ones of these placements, without explanations.  Raises DatabaseError."""
-        return self._found(PLACEMENT.c.placement_id.in_(ids))
+        return self._select(PLACEMENT.c.placement_id.in_(ids))
 
     def of_peers(self, exact: Mapping[str, str], element: str | None, limit: int) -> list[Placement]:
         """Return placements of other services by values of columns, the latest first, without explanations.
@@ -131,9 +131,9 @@ class RecordStore:
         conditions += [PLACEMENT.c[name] == value for name, value in exact.items()]
         if element is not None:
             conditions.append(PLACEMENT.c.elements.contains(json.dumps(element), autoescape=True))
-        return self._found(*conditions, limit=limit)
+        return self._select(*conditions, limit=limit)
 
-    def _found(self, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Placement]:
+    def _select(self, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Placement]:
         asked = sa.select(PLACEMENT).where(*conditions).limit(limit)
         order = (PLACEMENT.c.placed_at.desc(), PLACEMENT.c.placement_id.desc())
         placements = []

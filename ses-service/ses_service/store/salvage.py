@@ -65,7 +65,7 @@ def salvage(file: Path) -> dict[str, Salvaged]:
             return {table.name: _read(connection, table, check) for table, check in checks}
 
 
-def put_back(database: Database, found: Mapping[str, Salvaged]) -> dict[str, int]:
+def put_back(database: Database, salvaged: Mapping[str, Salvaged]) -> dict[str, int]:
     """Insert what the database has not; return how many rows of each table.  For the writer alone.
 
     Raises DatabaseError.
@@ -75,12 +75,12 @@ def put_back(database: Database, found: Mapping[str, Salvaged]) -> dict[str, int
         for table in _TABLES:
             (key,) = table.primary_key.columns
             there = set(connection.execute(sa.select(key)).scalars())
-            missing = [row for name, row in found[table.name].rows.items() if name not in there]
+            missing = [row for name, row in salvaged[table.name].rows.items() if name not in there]
             for start in range(0, len(missing), _ROWS_AT_ONCE):
                 connection.execute(sa.insert(table), missing[start : start + _ROWS_AT_ONCE])
             added[table.name] = len(missing)
-        known = found[EXPLANATION.name].rows
-        explained = [row for row in found[PLACEMENT.name].rows.values() if row["explanation_id"] in known]
+        known = salvaged[EXPLANATION.name].rows
+        explained = [row for row in salvaged[PLACEMENT.name].rows.values() if row["explanation_id"] in known]
         change = (
             sa.update(PLACEMENT)
             .where(PLACEMENT.c.placement_id == sa.bindparam("of"), PLACEMENT.c.explanation_id.is_(None))

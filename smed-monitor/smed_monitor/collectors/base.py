@@ -92,6 +92,6 @@ class Collector(ABC, Generic[SampleT]):
         Raises :class:`~smed_monitor.core.errors.ElementMissingError` with the likely cause.
         """
 
-    def found(self, _sample: SampleT, /) -> Iterable[str]:
+    def names(self, _sample: SampleT, /) -> Iterable[str]:
         """The names in a sample (of the kind ``finds_by``) that a rule may make elements of."""
         return ()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,11 +30,9 @@ from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Reply, Source
 from smed_monitor.collectors.block_devices import counted_by
-from smed_monitor.collectors.local import LocalCollector, LocalSample, counters_of, look
+from smed_monitor.collectors.local import LocalCollector, LocalSample, Looker, counters_of, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Reading, now
-
-HANGS = "does not answer: is its mount hanging?"
 
 
 class Directories(LocalCollector):
@@ -64,30 +61,18 @@ class Directories(LocalCollector):
 
 
 class DirectoriesSource(Source):
-    """Looks at all directories at once; what does not answer in time is left behind, and asked no more."""
+    """Looks at all directories at once."""
 
     def __init__(self, target: Target) -> None:
         self._paths = target.paths
         self._root = Path(target.root)
         self._timeout = target.timeout_seconds
-        self._hanging: dict[str, threading.Thread] = {}
+        self._looker = Looker(_look)
 
     def read(self) -> Reply:
         """The facts of every directory, as JSON."""
         at, until = now(), time.monotonic() + self._timeout
-        found: dict[str, dict[str, Any]] = {}
-        self._hanging = {path: thread for path, thread in self._hanging.items() if thread.is_alive()}
-        looking = {
-            path: threading.Thread(target=_look, args=(path, found), name="directory", daemon=True)
-            for path in self._paths
-            if path not in self._hanging
-        }
-        for thread in looking.values():
-            thread.start()
-        for thread in looking.values():
-            thread.join(max(0.0, until - time.monotonic()))
-        self._hanging |= {path: thread for path, thread in looking.items() if thread.is_alive()}
-        facts = {path: found.get(path, {"error": HANGS}) for path in self._paths}
+        facts = self._looker.now(self._paths, until)
         return Reply(json.dumps(self._with_counters(facts)).encode(), at)
 
     def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -115,14 +100,10 @@ class DirectoriesSource(Source):
         return facts
 
 
-def _look(path: str, found: dict[str, dict[str, Any]]) -> None:
+def _look(path: str) -> dict[str, Any]:
+    facts = look(path)
+    here = os.open(path, os.O_PATH | os.O_DIRECTORY)
     try:
-        facts = look(path)
-        here = os.open(path, os.O_PATH | os.O_DIRECTORY)
-        try:
-            facts |= {"mount": mount_of(here), "number": os.fstat(here).st_dev}
-        finally:
-            os.close(here)
-        found[path] = facts
-    except OSError as error:
-        found[path] = {"error": error.strerror or str(error)}
+        return facts | {"mount": mount_of(here), "number": os.fstat(here).st_dev}
+    finally:
+        os.close(here)

@@ -12,6 +12,8 @@ import socket
 import ssl
 import struct
 import time
+from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -104,6 +106,31 @@ class Answer:
         return ReplyError(f"sent more than {self._limit} bytes (max_reply_bytes)")
 
 
+class Authority:
+    """By whom the certificates of a target are signed; ``file`` (PEM) is followed, ``None``: the system's.
+
+    A file that cannot be used leaves the last good one in use.
+    """
+
+    def __init__(self, file: str | None) -> None:
+        self._file = file
+        self._stamp = self._present()
+        self._context = ssl.create_default_context(cafile=file)
+
+    def context(self) -> ssl.SSLContext:
+        """Return what the next connection is made with."""
+        with suppress(OSError):  # of which that of a bad certificate is one
+            if (stamp := self._present()) != self._stamp:
+                self._context, self._stamp = ssl.create_default_context(cafile=self._file), stamp
+        return self._context
+
+    def _present(self) -> tuple[int, int, int] | None:
+        if self._file is None:
+            return None
+        status = Path(self._file).stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 class HttpSource(Source):
     """One target and its kept-alive connection.
 
@@ -114,7 +141,7 @@ class HttpSource(Source):
     def __init__(self, target: Target) -> None:
         parts = urlsplit(target.url or "")
         self._host = parts.hostname or ""
-        self._tls = ssl.create_default_context(cafile=target.ca_file) if parts.scheme == "https" else None
+        self._tls = Authority(target.ca_file) if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls else 80)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._request = (
@@ -221,7 +248,7 @@ class HttpSource(Source):
             self._bound = 0.0
             return plain
         plain.settimeout(self._left())
-        return self._tls.wrap_socket(plain, server_hostname=self._host)
+        return self._tls.context().wrap_socket(plain, server_hostname=self._host)
 
     def _limit_next_wait(self, connection: socket.socket) -> None:
         """Let the next wait last no longer than what is left, within a twentieth of the time-out.

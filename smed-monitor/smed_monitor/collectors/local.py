@@ -1,7 +1,7 @@
 """What collectors of this node's own files share: reading that may hang, space, disk counters.
 
 A read of a hanging mount cannot be stopped, only left behind: it happens in a thread of its own, and
-while that thread hangs the same source answers at once that it does.
+while that thread hangs the answer is at once that it does.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ses_client.errors import SesError
 from ses_client.mounts import file_system_at, is_another
 
 from smed_monitor.collectors.base import Collector, Reply, Source
@@ -29,6 +31,7 @@ from smed_monitor.core.errors import (
 from smed_monitor.core.model import Reading, now
 
 SECTOR = 512
+HANGS = "does not answer: is its mount hanging?"
 LocalSample = Mapping[str, Mapping[str, Any]]
 """Path -> facts (see ``look``), or ``{"error": why}``."""
 
@@ -63,7 +66,7 @@ def disk(text: str) -> Disk:
     )
 
 
-def look(path: str, sys: Path = Path("/sys")) -> dict[str, object]:
+def look(path: str, sys: Path = Path("/sys")) -> dict[str, Any]:
     """Space and identity of the file system at ``path``, the counters and name of its device if it has one.
 
     ``sys`` is where sysfs is.
@@ -141,7 +144,7 @@ class LocalCollector(Collector[LocalSample]):
             raise ContentError("is not what this collector wrote: no table of paths")
         return decoded
 
-    def found(self, sample: LocalSample) -> Iterable[str]:
+    def names(self, sample: LocalSample) -> Iterable[str]:
         """The paths that answered."""
         return [path for path, facts in sample.items() if "error" not in facts]
 
@@ -164,6 +167,38 @@ class LocalCollector(Collector[LocalSample]):
             note="" if counters else f"no rates: {element.mount_point} lies on no block device of this node",
         )
         return unless_blind(reading)
+
+
+class Looker:
+    """Looks at names, each in a thread of its own; one that hangs is left behind, and asked no more."""
+
+    def __init__(self, look: Callable[[str], dict[str, Any]] = look) -> None:
+        self._look = look
+        self._hanging: dict[str, threading.Thread] = {}
+
+    def now(self, names: Iterable[str], until: float) -> dict[str, dict[str, Any]]:
+        """Return what is found of each by a time of the monotonic clock, or ``{"error": why}``."""
+        answers: dict[str, dict[str, Any]] = {name: {"error": HANGS} for name in names}
+        self._hanging = {name: thread for name, thread in self._hanging.items() if thread.is_alive()}
+        looking = {
+            name: threading.Thread(target=self._answer, args=(name, answers), name="local-look", daemon=True)
+            for name in answers
+            if name not in self._hanging
+        }
+        for thread in looking.values():
+            thread.start()
+        for thread in looking.values():
+            thread.join(max(0.0, until - time.monotonic()))
+        self._hanging |= {name: thread for name, thread in looking.items() if thread.is_alive()}
+        return dict(answers)
+
+    def _answer(self, name: str, answers: dict[str, dict[str, Any]]) -> None:
+        try:
+            answers[name] = self._look(name)
+        except OSError as error:
+            answers[name] = {"error": error.strerror or str(error)}
+        except SesError as error:
+            answers[name] = {"error": str(error)}
 
 
 class LocalSource(Source):

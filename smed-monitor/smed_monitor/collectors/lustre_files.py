@@ -74,7 +74,7 @@ class LustreFiles(Collector[ServerSample]):
             raise ContentError("has no OST: is Lustre started, and is this an OSS?")
         return ServerSample(values, stats, service)
 
-    def found(self, sample: ServerSample) -> Iterable[str]:
+    def names(self, sample: ServerSample) -> Iterable[str]:
         """The names of the OSTs mounted here."""
         return sorted(sample.values.keys() | sample.stats.keys())
 

@@ -70,7 +70,7 @@ class LustreExporter(Collector[OstSample]):
         """Remembers the layout of the last page."""
         return Pages(self._reader, self.parse, _form).parse
 
-    def found(self, sample: OstSample) -> Iterable[str]:
+    def names(self, sample: OstSample) -> Iterable[str]:
         """The names of the OSTs this server has mounted."""
         return sample.keys()
 
@@ -108,9 +108,9 @@ class LustreExporter(Collector[OstSample]):
         return (labels["target"], field) if field else None
 
 
-def _by_ost(found: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+def _by_ost(values: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
     osts: dict[str, dict[str, float]] = {}
-    for (ost, what), value in found.items():
+    for (ost, what), value in values.items():
         osts.setdefault(ost, {})[what] = value
     return osts
 

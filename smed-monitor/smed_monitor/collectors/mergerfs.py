@@ -1,23 +1,23 @@
 """The branches of a mergerfs union of this node, as mergerfs itself names them.
 
 Each branch is an element, found by its path; no list of branches has to be kept in step.  A branch
-that mergerfs may not create files on (mode RO or NC) counts as read-only or as taking no files.
+that mergerfs may not create files on (mode RO or NC, of all unions that have it) counts as read-only or as
+taking no files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import time
 from dataclasses import replace
 
-from ses_client.errors import SesError
 from ses_client.unions import read_union
 
-from smed_monitor.collectors.base import Source
-from smed_monitor.collectors.local import LocalCollector, LocalSample, LocalSource, facts_of
+from smed_monitor.collectors.base import Reply, Source
+from smed_monitor.collectors.local import HANGS, LocalCollector, LocalSample, Looker
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import UnreachableError
-from smed_monitor.core.model import Reading
+from smed_monitor.core.model import Reading, now
 
 
 class Mergerfs(LocalCollector):
@@ -25,7 +25,7 @@ class Mergerfs(LocalCollector):
 
     def open(self, target: Target) -> Source:
         """The branches of the target's unions."""
-        return LocalSource(target, lambda: _branches_of(target.paths))
+        return UnionsSource(target)
 
     def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
         """Space and counters, and what mergerfs may do there."""
@@ -35,15 +35,38 @@ class Mergerfs(LocalCollector):
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
 
 
-def _branches_of(unions: Iterable[str]) -> bytes:
-    """Ask mergerfs for the branches of each union, then look at each branch: its facts as JSON."""
-    modes: dict[str, str] = {}
-    for union in unions:
-        try:
-            modes |= {branch.path: branch.mode for branch in read_union(union).branches}
-        except SesError as error:
-            raise UnreachableError(str(error)) from error
-    facts = json.loads(facts_of(modes))
-    for path, mode in modes.items():
-        facts[path]["mode"] = mode
-    return json.dumps(facts).encode()
+class UnionsSource(Source):
+    """Asks each union for its branches, and looks at each branch: what hangs is unknown by itself.
+
+    A union hangs where a disk of it does: its other branches are looked at as it named them last.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._unions, self._branches = Looker(_modes), Looker()
+        self._modes: dict[str, dict[str, str]] = {}
+
+    def read(self) -> Reply:
+        """The facts of every branch, as JSON.  Raises UnreachableError where no union says its branches."""
+        at, until = now(), time.monotonic() + self._target.timeout_seconds
+        half = until - self._target.timeout_seconds / 2
+        unions = self._unions.now(self._target.paths, half)
+        self._modes |= {union: modes for union, modes in unions.items() if "error" not in modes}
+        wrong = {union: modes["error"] for union, modes in unions.items() if "error" in modes}
+        gone = {union: why for union, why in wrong.items() if why != HANGS or union not in self._modes}
+        if gone.keys() == unions.keys():
+            raise UnreachableError(next(iter(gone.values())))
+        modes: dict[str, str] = {}
+        for union in (union for union in unions if union not in gone):
+            for path, mode in self._modes[union].items():
+                modes[path] = mode if modes.get(path) != "RW" else "RW"  # by one union is enough
+        facts = self._branches.now(modes, until)
+        for path, mode in modes.items():
+            facts[path]["mode"] = mode
+        for union, why in gone.items():
+            facts = {path: {"error": why} for path in self._modes.get(union, {})} | facts
+        return Reply(json.dumps(facts).encode(), at)
+
+
+def _modes(union: str) -> dict[str, str]:
+    return {branch.path: branch.mode for branch in read_union(union).branches}

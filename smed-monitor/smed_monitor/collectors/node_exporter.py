@@ -112,7 +112,7 @@ class NodeExporter(Collector[NodeSample]):
         """Remembers the layout of the last page."""
         return Pages(self._reader, self.parse, _form).parse
 
-    def found(self, sample: NodeSample) -> Iterable[str]:
+    def names(self, sample: NodeSample) -> Iterable[str]:
         """The mount points that have a size."""
         return [path for path, space in sample.spaces.items() if space.get(SIZE) and not space.get(FAILED)]
 
@@ -160,13 +160,13 @@ class NodeExporter(Collector[NodeSample]):
         return reading if of_nfs else unless_blind(reading)
 
 
-def _sorted_out(found: Mapping[Series, float]) -> NodeSample:
+def _sorted_out(values: Mapping[Series, float]) -> NodeSample:
     disks: dict[str, dict[str, float]] = {}
     spaces: dict[str, dict[str, float]] = {}
     mounted: dict[str, tuple[str, str]] = {}
     mapped: dict[str, str] = {}
     btrfs: dict[str, list[str]] = {}
-    for series, value in found.items():
+    for series, value in values.items():
         if series.name in DISK_SERIES:
             disks.setdefault(series.device, {})[series.name] = value
         elif series.name in SPACE_SERIES:
@@ -218,8 +218,8 @@ def _kernel_name(label: str, sample: NodeSample) -> str:
 
 
 def _sum(disk: Mapping[str, float], names: tuple[str, str]) -> float | None:
-    one, other = disk.get(names[0]), disk.get(names[1])
-    return None if one is None or other is None else one + other
+    first, second = disk.get(names[0]), disk.get(names[1])
+    return None if first is None or second is None else first + second
 
 
 def _series(name: str, labels: Mapping[str, str]) -> Series | None:

@@ -49,7 +49,7 @@ class Prometheus(Collector[Vectors]):
                     osts.setdefault(labels["target"], {})[field] = value
         return osts
 
-    def found(self, sample: Vectors) -> Iterable[str]:
+    def names(self, sample: Vectors) -> Iterable[str]:
         """The OSTs Prometheus has a size of."""
         return [ost for ost, values in sample.items() if "stamp" in values]
 

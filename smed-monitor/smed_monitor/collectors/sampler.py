@@ -80,7 +80,7 @@ class Sampler(Collector[TableSample]):
             raise ContentError(f"is not what this collector wrote: {error!r}") from error
         return TableSample(devices, decoded["paths"])
 
-    def found(self, sample: TableSample) -> Iterable[str]:
+    def names(self, sample: TableSample) -> Iterable[str]:
         """The paths on devices that are sampled."""
         return [path for path, facts in sample.paths.items() if facts.get("name") in sample.devices]
 

@@ -2,7 +2,8 @@
 
 The settings say how to ask: targets, addresses, time-outs.  The description says what they show, by two
 terms of ``ontology/qstorman.ttl``: ``qsm:observedAt``, the targets (a name or a shell pattern), of an
-element, else of its server, else of its storage system; and ``qsm:observedAs``, what an element is called
+element, else of its server, else of its storage system, and where none says it those whose ``paths`` have the
+mount point of its system or its own path; and ``qsm:observedAs``, what an element is called
 there, of an element or, with {name} and {target}, of its system.  Without that a branch is called as its
 directory and an OST as Lustre does, like lfs01-OST0003.  Elements that are observed nowhere are left out.
 
@@ -52,11 +53,15 @@ def described(
         if name in left_out:
             continue
         patterns = site.observed_at(element)
-        if not patterns:
-            continue
+        paths = () if patterns else site.paths(element)
         shown = [
-            target for target in targets if any(fnmatchcase(target.name, pattern) for pattern in patterns)
+            target
+            for target in targets
+            if any(fnmatchcase(target.name, pattern) for pattern in patterns)
+            or not set(target.paths).isdisjoint(paths)
         ]
+        if not shown and not patterns:
+            continue
         if not shown:
             known = ", ".join(target.name for target in targets)
             faults.append(f"{name}: no [[target]] is called {' or '.join(patterns)}; known: {known}")
@@ -69,7 +74,7 @@ def described(
             faults.append(f"{name}: {error}")
     if faults:
         raise SettingsError("\n".join(f"{path}: {fault}" for fault in faults))
-    return tuple(sorted(elements, key=lambda one: one.id))
+    return tuple(sorted(elements, key=lambda settings: settings.id))
 
 
 class _Site:
@@ -99,6 +104,10 @@ class _Site:
                 if stated:
                     return stated
         return []
+
+    def paths(self, element: Node) -> tuple[str, str]:
+        """The paths by which this node's own files show the element: of its union, and its own."""
+        return self.text(self.system(element), QSM.mountPoint), self.text(element, QSM.target)
 
     def observed_as(self, element: Node) -> str:
         """What the element is called at its targets.  Raises ValueError."""

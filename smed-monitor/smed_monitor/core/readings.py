@@ -40,15 +40,15 @@ class Readings:
     absent: tuple[str, ...]
 
 
-def stacked(found: Sequence[Reading | ElementMissingError]) -> Readings:
+def stacked(readings: Sequence[Reading | ElementMissingError]) -> Readings:
     """The readings of all elements, or why there is none."""
-    there = [each if isinstance(each, Reading) else Reading(device="") for each in found]
+    there = [each if isinstance(each, Reading) else Reading(device="") for each in readings]
     return Readings(
         numbers=np.array([numbers_of(each) for each in there], np.float64).reshape(len(there), WIDTH),
         devices=tuple(each.device for each in there),
         flags=tuple((each.read_only, each.degraded, each.no_create) for each in there),
         notes=tuple(each.note for each in there),
-        absent=tuple("" if isinstance(each, Reading) else str(each) for each in found),
+        absent=tuple("" if isinstance(each, Reading) else str(each) for each in readings),
     )
 
 

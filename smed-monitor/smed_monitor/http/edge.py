@@ -21,6 +21,7 @@ from smed_monitor.http.schemas import ObservationsQuery
 from smed_monitor.scraping.monitor import Monitor
 
 PATH = "/v1/observations"
+_MAX_DIGITS = 18  # of a number that was given
 GATHER_SECONDS = 0.03  # changes of many targets go out together; 50 ms are promised from sample to reader
 
 
@@ -139,6 +140,6 @@ def _etag(instance: str, sequence: int) -> str:
 def _known_sequence(header: str, instance: str) -> int | None:
     """The sequence an If-None-Match names, when it comes from this run of the monitor."""
     prefix, number = f'W/"{instance}-', header.rpartition("-")[2].rstrip('"')
-    if header.startswith(prefix) and number.isascii() and number.isdigit():
+    if header.startswith(prefix) and number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS:
         return int(number)
     return None

@@ -124,7 +124,7 @@ class Scraper:
     def _discover(self, sample: object) -> None:
         """Make elements of what the rules match and no element is yet."""
         kind = self._collector.finds_by
-        for name in self._collector.found(sample):
+        for name in self._collector.names(sample):
             if name in self._seen or len(self._seen) >= MAX_ELEMENTS:
                 continue
             self._seen.add(name)

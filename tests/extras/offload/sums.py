@@ -15,8 +15,8 @@ def summed(numbers: list[int], names: dict[str, str], *, by: int = 1) -> dict[st
 
 
 @offload.function
-def divided(one: int, other: int) -> float:
-    return one / other
+def divided(dividend: int, divisor: int) -> float:
+    return dividend / divisor
 
 
 @offload.function
@@ -54,7 +54,7 @@ if __name__ == "__main__":
         result = here.call(summed, [1, 2], names, by=1 << 40)
         print("summed=", result == {"sum": 3 << 40, "names": ["caller", "ö"], "apart": True}, sep="")
         several = [here.submit(divided, number, 2) for number in range(5)]
-        print("futures=", *(one.result() for one in several))
+        print("futures=", *(future.result() for future in several))
         try:
             here.call(divided, 1, 0)
         except offload.FunctionError as error:

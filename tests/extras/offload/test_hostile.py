@@ -22,18 +22,18 @@ class Part:
     endpoint: str
     key: str
 
-    def told(self, sent: bytes) -> bytes:
+    def answer(self, sent: bytes) -> bytes:
         """Return what it answers to bytes of somebody else, until it ends the connection."""
         host, port = self.endpoint.removeprefix("tcp://").split(":")
         said = b""
         with (
-            socket.create_connection((host, int(port)), PATIENCE) as one,
+            socket.create_connection((host, int(port)), PATIENCE) as connection,
             contextlib.suppress(ConnectionError),
         ):
-            one.sendall(sent)
+            connection.sendall(sent)
             with contextlib.suppress(OSError):  # the other side has ended already
-                one.shutdown(socket.SHUT_WR)
-            while data := one.recv(4096):
+                connection.shutdown(socket.SHUT_WR)
+            while data := connection.recv(4096):
                 said += data
         return said
 
@@ -45,11 +45,11 @@ def part(prefix: Path) -> Iterator[Part]:
     said.chmod(0o666)
     script = prefix / "listen.sh"
     script.write_text(f'"$@" | {{ read -r line; echo "$line" >{said}; echo "$line"; cat; }}\n')
-    with client(prefix, "stay", f"sh {script}") as one:
-        part_of(one)
+    with client(prefix, "stay", f"sh {script}") as caller:
+        part_of(caller)
         yield Part(*said.read_text().split()[2:4])
-        assert calls_again(one), "the client is served all the same"
-        one.kill()
+        assert calls_again(caller), "the client is served all the same"
+        caller.kill()
 
 
 def test_who_knows_address_and_key_is_refused(prefix: Path, part: Part) -> None:
@@ -58,7 +58,7 @@ def test_who_knows_address_and_key_is_refused(prefix: Path, part: Part) -> None:
 
 def test_who_does_not_encrypt_gets_nothing(part: Part) -> None:
     plain = GREETING.replace(b"CURVE", b"NULL\0")
-    assert len(part.told(plain)) <= len(GREETING), "its own greeting, and no more"
+    assert len(part.answer(plain)) <= len(GREETING), "its own greeting, and no more"
 
 
 def garbage(chance: random.Random) -> bytes:
@@ -79,7 +79,7 @@ def test_garbage_is_answered_by_a_greeting_at_most(part: Part) -> None:
     chance = random.Random(17)
     for _ in range(CONNECTIONS):
         sent = garbage(chance)
-        assert len(part.told(sent)) <= len(GREETING), sent
+        assert len(part.answer(sent)) <= len(GREETING), sent
 
 
 def test_damaged_messages_do_no_harm(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_damaged_messages_do_no_harm(tmp_path: Path) -> None:
     sources = [Path(__file__).with_name("fuzz.c"), *offload.glob("*.c"), libses / "api/command.c"]
     checks = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     warnings = ["-Wall", "-Wextra", "-Werror"]
-    folders = [f"-I{libses / one}" for one in ("extras/include", "extras/offload", "api")]
+    folders = [f"-I{libses / folder}" for folder in ("extras/include", "extras/offload", "api")]
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", *checks, *warnings, *folders, *sources]
     subprocess.run([*command, "-o", tmp_path / "fuzz", "-lzmq", "-lmsgpackc", "-pthread"], check=True)
     assert answers(run(tmp_path / "fuzz", user=0)) == {"answered": "1", "ran": "1", "taken": "1"}
@@ -101,5 +101,5 @@ def test_programs_on_one_node_do_not_know_of_each_other(prefix: Path) -> None:
                          stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]  # fmt: skip
-    said = [one.communicate(timeout=PATIENCE)[0] for one in several]
-    assert [dict(line.split("=", 1) for line in one.splitlines()) for one in said] == [alone] * 3
+    said = [process.communicate(timeout=PATIENCE)[0] for process in several]
+    assert [dict(line.split("=", 1) for line in output.splitlines()) for output in said] == [alone] * 3

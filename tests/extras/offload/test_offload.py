@@ -67,9 +67,9 @@ def test_nothing_is_served_as_root(prefix: Path) -> None:
 
 
 def test_a_part_ends_with_its_client(prefix: Path) -> None:
-    with client(prefix, "stay", "env") as one:
-        part = part_of(one)
-        one.kill()
+    with client(prefix, "stay", "env") as caller:
+        part = part_of(caller)
+        caller.kill()
     process = Path(f"/proc/{part}")
     wait_until(
         lambda: not process.exists() or "Z" in (process / "stat").read_text(),
@@ -116,8 +116,8 @@ def pump(source: socket.socket, sink: socket.socket) -> None:
 def test_a_call_whose_connection_breaks_is_lost(prefix: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as door:
         door.settimeout(PATIENCE)
-        with client(prefix, "cut", rewriting(prefix, door.getsockname()[1])) as one:
-            assert one.stdout is not None
+        with client(prefix, "cut", rewriting(prefix, door.getsockname()[1])) as caller:
+            assert caller.stdout is not None
             inner, _ = door.accept()
             host, port = (prefix / "said").read_text().strip().removeprefix("tcp://").split(":")
             outer = socket.create_connection((host, int(port)), PATIENCE)
@@ -125,13 +125,13 @@ def test_a_call_whose_connection_breaks_is_lost(prefix: Path) -> None:
                 ways = [threading.Thread(target=pump, args=way) for way in ((inner, outer), (outer, inner))]
                 for way in ways:
                     way.start()
-                assert one.stdout.readline() == b"runs=12\n"
+                assert caller.stdout.readline() == b"runs=12\n"
                 inner.shutdown(socket.SHUT_RDWR)
-                assert one.stdout.readline() == b"ended=9\n"
+                assert caller.stdout.readline() == b"ended=9\n"
                 outer.shutdown(socket.SHUT_RDWR)
                 for way in ways:
                     way.join()
-            assert one.wait(PATIENCE) == 0
+            assert caller.wait(PATIENCE) == 0
 
 
 @pytest.fixture(scope="session")

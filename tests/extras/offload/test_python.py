@@ -59,7 +59,7 @@ def test_what_is_declared_is_what_the_headers_say(tmp_path: Path) -> None:
     declared = re.sub(r"typedef struct \w+ (\w+;|\{[^}]*\} \w+;)", "", DECLARATIONS)
     declared = declared.replace("extern ses_offload_type ses_type_bytes;", "")
     names = ("ses_offload_type", "ses_offload_bytes", "ses_offload_options", "ses_offload_report")
-    sizes = "".join(f'_Static_assert(sizeof({one}) == {ffi.sizeof(one)}, "{one}");\n' for one in names)
+    sizes = "".join(f'_Static_assert(sizeof({name}) == {ffi.sizeof(name)}, "{name}");\n' for name in names)
     source = tmp_path / "both.c"
     source.write_text(f"#include <ses/offload.h>\n{declared}\n{sizes}")
     command = ["gcc", "-std=c11", "-fsyntax-only", "-I", ROOT / "libses/extras/include", source]
@@ -68,5 +68,5 @@ def test_what_is_declared_is_what_the_headers_say(tmp_path: Path) -> None:
 
 def test_numbers_are_those_of_the_header() -> None:
     numbers = dict(re.findall(r"SES_OFFLOAD_(\w+) = (\d+)", HEADERS))
-    fallbacks = {f"FALLBACK_{one.name}": str(one.value) for one in Fallback}
-    assert numbers == {one.name: str(one.value) for one in Status} | fallbacks
+    fallbacks = {f"FALLBACK_{fallback.name}": str(fallback.value) for fallback in Fallback}
+    assert numbers == {status.name: str(status.value) for status in Status} | fallbacks

@@ -39,17 +39,17 @@ class Node:
         (folder / "stat").write_text(STAT)
         self.port = free_port()
         self.mounted = ""  # or "=" and where the device's file system is
-        self.told = folder / "sampler"
+        self.sampler_log = folder / "sampler"
         self.started: list[subprocess.Popen[bytes]] = []
 
     def sample(self, *options: str) -> subprocess.Popen[bytes]:
         """Start the sampler, always at the same port."""
-        self.told = told = self.folder / f"sampler{len(self.started)}"
+        self.sampler_log = log = self.folder / f"sampler{len(self.started)}"
         sampler = self._start(
-            told, "smed-sampler", "--table", self.local, "--period-ms", "1", "--key-file", self.key,
+            log, "smed-sampler", "--table", self.local, "--period-ms", "1", "--key-file", self.key,
             "--listen", f"127.0.0.1:{self.port}", *options, f"{self.folder}/stat{self.mounted}",
         )  # fmt: skip
-        wait_until(lambda: f"listens at 127.0.0.1:{self.port}" in told.read_text(), "the sampler listens")
+        wait_until(lambda: f"listens at 127.0.0.1:{self.port}" in log.read_text(), "the sampler listens")
         return sampler
 
     def mirror(self, *options: str, key: Path | None = None) -> subprocess.Popen[bytes]:
@@ -171,8 +171,8 @@ def test_without_libfabric_the_table_is_pulled(node: Node, monkeypatch: pytest.M
     subprocess.run(["gcc", "-shared", "-o", empty, "-x", "c", "/dev/null"], check=True, timeout=60)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(node.folder))
     node.sample("--fabric", "tcp")
-    told = "no one-sided reads by tcp: there is no libfabric.so.1"
-    wait_until(lambda: told in node.told.read_text(), "it is said")
+    message = "no one-sided reads by tcp: there is no libfabric.so.1"
+    wait_until(lambda: message in node.sampler_log.read_text(), "it is said")
     node.mirror("--one-sided")
     wait_until(lambda: node.way() == PULL, "it is pulled")
 
@@ -277,10 +277,10 @@ def test_who_does_not_show_the_key_keeps_nobody_out(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "mode", "told"),
+    ("content", "mode", "message"),
     [("short", 0o600, "16 to 256 bytes"), ("a key of enough letters", 0o640, "read by others")],
 )
-def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, told: str) -> None:
+def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, message: str) -> None:
     node.key.write_text(content)
     node.key.chmod(mode)
     for program in ("smed-mirror", "smed-sampler"):
@@ -298,11 +298,11 @@ def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, told
             ]
         )
         done = ran([BUILT / program, *arguments], code=None)
-        assert (done.returncode, told in done.stderr) == (1, True)
+        assert (done.returncode, message in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["a=h:1"], "--directory DIR is missing"),
         (["--directory", "d", "a=h:1"], "--key-file FILE is missing"),
@@ -314,9 +314,9 @@ def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, told
         (["--nonsense"], "--help"),
     ],
 )
-def test_wrong_usage_of_the_mirror_is_refused(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_wrong_usage_of_the_mirror_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = ran([BUILT / "smed-mirror", *arguments], code=2, cwd=tmp_path)
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_a_core_of_its_own_is_polled_and_kept_to(node: Node) -> None:

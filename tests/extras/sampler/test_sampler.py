@@ -1,11 +1,13 @@
 """The table of fine samples: no torn read, whatever happens to the writer, and asleep unless asked."""
 
+import fcntl
 import mmap
 import os
 import struct
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from ran import ran
 from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
 BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
+LOOP_ADD, LOOP_REMOVE = 0x4C80, 0x4C81  # of linux/loop.h
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and gives a file to another user: needs root")
 
@@ -74,6 +77,35 @@ def test_the_sampler_publishes_the_counters_of_a_device(
     assert words[1:7] == (16 * 512, 24 * 512, 18, 10, 30, 3)
     stat.write_text(STAT.replace("24", "48"))
     wait_until(lambda: sampled(table)[3] == 48 * 512, "the change is published")
+
+
+@as_root
+def test_a_device_that_went_and_came_back_is_sampled_again(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    table, control = tmp_path / "table", Path("/dev/loop-control")
+    if not control.exists():
+        pytest.skip("there is no loop device here")
+    with control.open("rb") as loops:
+        number = next(n for n in range(900, 1000) if not Path(f"/sys/class/block/loop{n}").exists())
+        fcntl.ioctl(loops, LOOP_ADD, number)
+        try:
+            command = [built / "smed-sampler", "--table", table, "--always", f"loop{number}"]
+            started.append(subprocess.Popen(command))
+            wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+            fcntl.ioctl(loops, LOOP_REMOVE, number)
+            wait_until(lambda: stands_still(table), "it is gone")
+            fcntl.ioctl(loops, LOOP_ADD, number)
+            wait_until(lambda: not stands_still(table), "it is sampled again", 10)
+        finally:
+            with suppress(OSError):
+                fcntl.ioctl(loops, LOOP_REMOVE, number)
+
+
+def stands_still(table: Path) -> bool:
+    before = sampled(table)
+    time.sleep(0.2)
+    return sampled(table) == before
 
 
 @as_root
@@ -145,12 +177,12 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
             return record(place)[1].monotonic_ns > now or not stat.exists()
 
         wait_until(is_newer, f"{name} is sampled")
-        (named, found), after = record(place), counters(stat)
+        (named, recorded), after = record(place), counters(stat)
         if not before or not after:
             continue
         assert named == name
-        counted = [found.read_bytes, found.written_bytes, found.operations]
-        assert all(least <= one <= most for least, one, most in zip(before, counted, after, strict=True))
+        counted = [recorded.read_bytes, recorded.written_bytes, recorded.operations]
+        assert all(least <= count <= most for least, count, most in zip(before, counted, after, strict=True))
         compared += 1
     assert compared
 
@@ -199,7 +231,7 @@ def sleeps(process: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "--table FILE is missing"),
         (["--table", "t"], "a DEVICE is missing"),
@@ -216,9 +248,9 @@ def sleeps(process: int) -> int:
         (["--nonsense"], "--help"),
     ],
 )
-def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     done = ran([built / "smed-sampler", *arguments], code=2, cwd=tmp_path)
-    assert told in done.stderr
+    assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 

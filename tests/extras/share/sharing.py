@@ -71,8 +71,8 @@ class Peer:
     def answer(self) -> dict[str, Any]:
         """What it said; empty: it died."""
         assert self.process.stdout
-        found: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
-        return found
+        said: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
+        return said
 
     def do(self, *line: Any) -> dict[str, Any]:
         self.begin(*line)
@@ -117,12 +117,12 @@ class Performer:
 
     def count(self, item: str, times: int) -> None:
         """Add one, so many times, each under the lock."""
-        found = self.region.find(item)
+        counter = self.region.find(item)
         for _ in range(times):
-            with found.lock():
-                value = found.get()
+            with counter.lock():
+                value = counter.get()
                 assert value
-                found.put(str(int(value.data) + 1).encode())
+                counter.put(str(int(value.data) + 1).encode())
 
     def wait(self, item: str, version: int) -> bool:
         return self.region.find(item).wait(version)
@@ -170,20 +170,20 @@ class Performer:
         """
         from ses.share.library import library
 
-        found = self.region.find(item)
+        shared = self.region.find(item)
         fork = ctypes.PyDLL(None)._Fork if without_handlers else os.fork
-        with found.lock():
+        with shared.lock():
             child = fork()
             if child == 0:
-                status = library().ses_share_unlock(found._item)
+                status = library().ses_share_unlock(shared._item)
                 self.region.patience(0.1)
                 with contextlib.suppress(TimeoutError):
                     self.lock(item)
                     status = 0
                 os._exit(status)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            held = found.facts().holder == os.getpid()
-            found.put(b"1")
+            held = shared.facts().holder == os.getpid()
+            shared.put(b"1")
         return {"child": status, "held": held}
 
     def scribble(self, seed: int) -> None:
@@ -200,7 +200,7 @@ def use_all(name: str) -> None:
 
     region = Region.open(name)
     region.patience(0.02)
-    items = [region.have(one.name, 500, one, versions=1, age=1e6) for one in Model]
+    items = [region.have(model.name, 500, model, versions=1, age=1e6) for model in Model]
     for item in items:
         item.put(b"x" * 500)
     print("ready", flush=True)
@@ -253,7 +253,7 @@ def make_until_none_is_left(name: str) -> None:
                 region.alloc("item", 8).put(str(len(made)).encode())
     except OSError as error:
         refusal = error.errno
-    listed = {one.name for one in regions()}
+    listed = {known.name for known in regions()}
     values = []
     for each in made:
         with Region.open(each) as region:

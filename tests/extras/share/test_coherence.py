@@ -59,8 +59,8 @@ def test_lock_holder_gets_and_puts_while_others_wait(region: Region) -> None:
 def test_locked_increments_of_two_processes_are_all_counted(region: Region) -> None:
     """Get, change and put as one step."""
     region.alloc("item", 64, Model.WRITE).put(b"0")
-    with Peer(region.name) as one, Peer(region.name) as other:
-        for peer in (one, other):
+    with Peer(region.name) as first, Peer(region.name) as second:
+        for peer in (first, second):
             peer.begin("count", "item", 2000)
-        assert one.answer() == other.answer() == {"result": None}
+        assert first.answer() == second.answer() == {"result": None}
     assert value_of(region.find("item").get()) == b"4000"

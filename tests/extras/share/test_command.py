@@ -40,11 +40,11 @@ def test_value_is_put_and_got_byte_by_byte(ses: Callable[..., Result], name: str
         assert ses("put", name, "item", stdin=value).exit_code == 0
         assert ses("get", name, "item").stdout_bytes == value
         listed = json.loads(ses("items", name, "--json").stdout)["items"]
-        assert [(one["name"], one["model"], one["version"]) for one in listed] == [("item", "read", 1)]
+        assert [(row["name"], row["model"], row["version"]) for row in listed] == [("item", "read", 1)]
         assert "item" in ses("items", name).stdout
         assert name in ses("list").stdout
         (region,) = (
-            one for one in json.loads(ses("list", "--json").stdout)["regions"] if one["name"] == name
+            row for row in json.loads(ses("list", "--json").stdout)["regions"] if row["name"] == name
         )
         assert (region["mode"], region["items"], region["items_most"]) == (0o640, 1, 8)
         wait_until_closed(name)
@@ -87,7 +87,7 @@ def test_regions_of_a_job_are_removed_together(ses: Callable[..., Result], name:
     for region in (f"{job}/one", f"{job}/two", f"{job}1/one", name):
         assert ses("create", region).exit_code == 0
     assert ses("remove", "--job", job).exit_code == 0
-    left = {one.name for one in regions()}
+    left = {listed.name for listed in regions()}
     assert left & {f"{job}/one", f"{job}/two", f"{job}1/one", name} == {f"{job}1/one", name}
     assert ses("remove", f"{job}1/one", name).exit_code == 0
     assert ses("remove").exit_code == ses("remove", "--job", job, name).exit_code == 2

@@ -109,11 +109,11 @@ def test_region_whose_maker_died_is_made_by_one_of_those_who_try_at_once(name: s
             said.put(type(error).__name__)
 
     die_making(name)
-    for one in (started := [fork.Process(target=make) for _ in range(processes)]):
-        one.start()
+    for process in (started := [fork.Process(target=make) for _ in range(processes)]):
+        process.start()
     assert sorted(said.get(timeout=60) for _ in started) == [*["FileExistsError"] * (processes - 1), "made"]
-    for one in started:
-        one.join(60)
+    for process in started:
+        process.join(60)
     Region.remove(name)
     with pytest.raises(FileNotFoundError):
         Region.open(name)

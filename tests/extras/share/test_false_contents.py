@@ -33,12 +33,12 @@ def test_region_with_a_false_head_is_refused_and_not_listed(
 ) -> None:
     memory = memory_of(region)
     true = memory[offset : offset + len(false)]
-    assert region.name in {one.name for one in regions()}
+    assert region.name in {listed.name for listed in regions()}
     memory[offset : offset + len(false)] = false
     try:
         with refused(error):
             Region.open(region.name)
-        assert region.name not in {one.name for one in regions()}
+        assert region.name not in {listed.name for listed in regions()}
     finally:
         memory[offset : offset + len(false)] = true
 
@@ -56,7 +56,7 @@ def test_listing_waits_for_nobody_who_makes_a_region(name: str) -> None:
     for region in made:
         memory_of(region)[READY : READY + 4] = bytes(4)
     slept = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-    assert not {one.name for one in regions()} & {region.name for region in made}
+    assert not {listed.name for listed in regions()} & {region.name for region in made}
     slept = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - slept
     assert slept < 2000, "who opens one sleeps 5000 times until it is given up"
     for region in made:

@@ -21,13 +21,15 @@ def header() -> str:
 def test_python_declares_what_the_header_says() -> None:
     text = header()
     declared = re.sub(r"\[64\]", "[SES_SHARE_NAME_MAX]", " ".join(DECLARATIONS.split()))
-    for one in re.findall(r"typedef struct \w+ \{[^}]*\} \w+;|[\w ]+\**ses_share_\w+\([^;]*\);", declared):
-        assert one.strip() in text
+    for declaration in re.findall(
+        r"typedef struct \w+ \{[^}]*\} \w+;|[\w ]+\**ses_share_\w+\([^;]*\);", declared
+    ):
+        assert declaration.strip() in text
     assert set(re.findall(r"\bses_share_\w+(?=\()", declared)) == set(
         re.findall(r"\bses_share_\w+(?=\()", text)
     )
     numbers = dict(re.findall(r"SES_SHARE_(\w+) = (\d+)", text))
-    assert {one.name: str(one.value) for one in Model} == numbers
+    assert {model.name: str(model.value) for model in Model} == numbers
 
 
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])

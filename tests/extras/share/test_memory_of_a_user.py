@@ -73,7 +73,7 @@ Region.remove(name)
 def test_what_sessions_hold_for_values_counts(munged: Path, name: str) -> None:
     """Each item that is found anew may have a copy; giving it back makes room."""
     with agent(munged, "--memory", "16") as running:
-        found = """
+        program = """
 region = Region.create(f'{name}@{there}', size=5 * MIB)
 region.alloc('item', 2 * MIB, model=Model.DELTA, versions=1)
 items = []
@@ -86,4 +86,4 @@ import gc; gc.collect()
 print(status(lambda: items.append(region.find('item'))))
 Region.remove(name)
 """.replace("len(items) < 10)", "0 + (len(items) < 10))")
-        assert does(FIRST, name, running.address, found) == [errno.EDQUOT, 1, 0]
+        assert does(FIRST, name, running.address, program) == [errno.EDQUOT, 1, 0]

@@ -61,7 +61,7 @@ def test_value_is_the_same_from_both_nodes(remote: Region) -> None:
         assert item.get() == Value(b"2", 2)
         assert item.copy(1) == Value(large, 1)
         assert (item.version, item.facts().value_bytes) == (2, 1)
-        assert [one.name for one in remote.items()] == ["item"]
+        assert [row.name for row in remote.items()] == ["item"]
         near.find("item").free()
     with refused(errno.EBADF):
         item.get()
@@ -137,7 +137,7 @@ def test_child_of_fork_harms_nothing_of_its_parents(remote: Region, ends_by: str
     assert os.waitpid(child, 0)[1] == 0
     assert items[0].get() == Value(b"1", 1)
     assert items[0].put(b"2") == 2
-    assert [one.name for one in remote.items()] == ["item"]
+    assert [row.name for row in remote.items()] == ["item"]
 
 
 @as_root
@@ -252,7 +252,9 @@ def test_who_proves_nothing_keeps_nobody_out(munged: Path, name: str) -> None:
         address = f"{name}@{running.address}"
         with Region.create(address) as region:
             strangers += [held.enter_context(silent(running.address, "127.0.0.2")) for _ in range(24)]
-            wait_until(lambda: sum(is_open(one) for one in strangers) <= 8, "there are no more than 8")
+            wait_until(
+                lambda: sum(is_open(connection) for connection in strangers) <= 8, "there are no more than 8"
+            )
             assert is_alive(region), "who is proven gives way to nobody"
             with Region.open(address):
                 pass

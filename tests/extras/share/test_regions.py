@@ -75,10 +75,10 @@ def keys_taken(most: int, name: str) -> Iterator[None]:
     command = command_of("take-keys", f"{most}:{NOBODY}:{name}", STRANGER)
     taken = json.loads(ran(command).stdout)
     try:
-        assert len({one for one in taken if one >= 0}) == most
+        assert len({number for number in taken if number >= 0}) == most
         yield
     finally:
-        subprocess.run(["ipcrm", *(f"--shmem-id={one}" for one in taken if one >= 0)], check=True)
+        subprocess.run(["ipcrm", *(f"--shmem-id={number}" for number in taken if number >= 0)], check=True)
 
 
 def had_by_nobody(name: str) -> int:
@@ -139,11 +139,11 @@ def test_of_processes_that_make_a_region_at_once_one_does_and_all_have_it(name: 
             counted.put((number, made, value_of(item.get())))
 
     started = [fork.Process(target=make_each) for _ in range(processes)]
-    for one in started:
-        one.start()
+    for process in started:
+        process.start()
     counts = [counted.get(timeout=120) for _ in range(processes * rounds)]
-    for one in started:
-        one.join(60)
+    for process in started:
+        process.join(60)
     for number in range(rounds):
         Region.remove(f"{name}-{number}")
         assert sum(made for of, made, _ in counts if of == number) == 1

@@ -23,8 +23,8 @@ def one_input(data: bytes) -> None:
     with suppress(UsageError):
         assert not math.isnan(quantity(text)[0])
     with suppress(WorkloadError):
-        found = expand(vocabulary().workloads.values(), text, {})
-        assert all(not math.isnan(one.bound) for one in found.derived)
+        expansion = expand(vocabulary().workloads.values(), text, {})
+        assert all(not math.isnan(requirement.bound) for requirement in expansion.derived)
 
 
 if __name__ == "__main__":

@@ -153,11 +153,11 @@ def test_the_checkpoint_in_fortran_is_written_where_it_was_placed(union: Union, 
 
 
 def test_what_binds_tells_the_rates_of_the_paper_s_formulas(examples: Path) -> None:
-    def told(nodes: str) -> subprocess.CompletedProcess[str]:
+    def said(nodes: str) -> subprocess.CompletedProcess[str]:
         return ran([examples / "what_binds", nodes], code=None)
 
-    assert told("4").stdout == "p2ps 76.0 MB/s, bound by the I/O bus\nread2 96.7 MB/s, bound by the I/O bus\n"
-    assert told("four").returncode == 2
+    assert said("4").stdout == "p2ps 76.0 MB/s, bound by the I/O bus\nread2 96.7 MB/s, bound by the I/O bus\n"
+    assert said("four").returncode == 2
 
 
 def test_every_example_is_in_the_readme_and_back() -> None:

@@ -99,8 +99,8 @@ def test_nodes_of_a_policy_are_what_the_command_ranks(script: Script, service: s
         policy = StoragePolicy(current_write_rate=300, capacity=2000)
         policy.set_weight(Kind.CURRENT_WRITE_RATE, 2)
         policy.set_hard(Kind.FREE_CAPACITY)
-        for one in find(policy, among="n[0002-0007]"):
-            print(one.name, f"{one.distance:.6f} {one.read_rate:.3f} {one.write_rate:.3f}", one.element)
+        for node in find(policy, among="n[0002-0007]"):
+            print(node.name, f"{node.distance:.6f} {node.read_rate:.3f} {node.write_rate:.3f}", node.element)
     """)
     assert len(said.splitlines()) == 6
     assert said == ranked.stdout

@@ -33,8 +33,8 @@ def test_a_program_that_found_the_package_creates_its_file_without_an_agent(
 
 
 def pkg_config(prefix: Path, *arguments: str) -> list[str]:
-    (found,) = prefix.rglob("ses.pc")
-    command = ["env", f"PKG_CONFIG_PATH={found.parent}", "pkg-config", *arguments, "ses"]
+    (description,) = prefix.rglob("ses.pc")
+    command = ["env", f"PKG_CONFIG_PATH={description.parent}", "pkg-config", *arguments, "ses"]
     return run(command).split()
 
 
@@ -87,7 +87,7 @@ C_HEADERS = ["ses/ses.h", "ses/limits.h", "ses/stream.h", "ses/protocol.h"]
         ("c++ -std=c++17 -fno-exceptions -fno-rtti", ["ses/ses.hpp"]),
         ("c++ -std=c++23 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp"]),
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_installed_header_stands_alone_in_silence(
     installed: Path, tmp_path: Path, compiler: str, headers: list[str]

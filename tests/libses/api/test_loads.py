@@ -20,7 +20,7 @@ import dataclasses, json, sys
 from ses.api import Loads
 try:
     with Loads(sys.argv[1]) as loads:
-        print(json.dumps([[dataclasses.asdict(one) for one in loads.read()], loads.age]))
+        print(json.dumps([[dataclasses.asdict(row) for row in loads.read()], loads.age]))
 except OSError as error:
     print(json.dumps(error.errno))
 """
@@ -35,9 +35,9 @@ while len(seen) < 200:
         rows = loads.read()
     except BlockingIOError:  # it is written without pause
         continue
-    told = {row.write_rate for row in rows}
-    assert len(told) == 1, sorted(told)
-    odd = int(told.pop()) % 2
+    rates = {row.write_rate for row in rows}
+    assert len(rates) == 1, sorted(rates)
+    odd = int(rates.pop()) % 2
     assert [row.element for row in rows] == [f"s/e{odd}-{row}" for row in range(64)]
     seen.add(rows[0].write_rate)
 print("done", flush=True)

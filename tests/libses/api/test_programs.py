@@ -21,8 +21,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werr
 
 def block_with(text: str) -> str:
     """The one C++ block of the page that has a text in it."""
-    (found,) = [block for block in re.findall(r"```cpp\n(.*?)```", PAGE, re.DOTALL) if text in block]
-    return str(found)
+    (block,) = [block for block in re.findall(r"```cpp\n(.*?)```", PAGE, re.DOTALL) if text in block]
+    return str(block)
 
 
 def compiled(source: str, installed: Path, into: Path, *options: str) -> Path:

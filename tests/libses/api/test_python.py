@@ -240,9 +240,9 @@ def test_no_layout_outside_lustre(tmp_path: Path) -> None:
 
 def test_every_public_word_says_what_it_is_and_its_unit() -> None:
     for name in api.__all__:
-        one = getattr(api, name)
-        assert inspect.getdoc(one), name
-        for method, function in vars(one).items():
+        public = getattr(api, name)
+        assert inspect.getdoc(public), name
+        for method, function in vars(public).items():
             if inspect.isfunction(function) and not method.startswith("_"):
                 assert inspect.getdoc(function), f"{name}.{method}"
                 assert "return" in inspect.get_annotations(function), f"{name}.{method}"
@@ -262,9 +262,9 @@ def test_the_numbers_are_those_of_the_header() -> None:
     statuses = dict(
         re.findall(r"^  SES_((?:OK|REFUSED|NOT_PLACED|CREATE_FAILED)\w*) = (\d+)", text, re.MULTILINE)
     )
-    assert {one.name: str(one.value) for one in Status} == statuses
+    assert {status.name: str(status.value) for status in Status} == statuses
     kinds = dict(re.findall(r"^  SES_(\w+_RATE|FREE_CAPACITY) = (\d)", text, re.MULTILINE))
-    assert {one.name: str(one.value) for one in Kind} == kinds
+    assert {kind.name: str(kind.value) for kind in Kind} == kinds
 
 
 def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:

@@ -18,5 +18,5 @@ tempfile.mkstemp(dir=".")
 shutil.copy("one", "six")
 zipfile.ZipFile("seven", "w").write("one")
 os.mknod("eight", 0o600)
-with open("one", "a") as one:  # noqa: PTH123
-    one.write("again")
+with open("one", "a") as file:  # noqa: PTH123
+    file.write("again")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -55,7 +57,7 @@ def add() -> Page:
 
 
 @blueprint.get("/<name>")
-def one(name: str) -> Page:
+def show(name: str) -> Page:
     """Show one account, with what can be changed of it."""
     administrators_only()
     who = _find(name)
@@ -82,7 +84,7 @@ def change(name: str) -> Page:
     log.info("account changed", account=name, by=person().name, vo=changed.vo, role=form.role.data)
     ended = f" {portal().revocations.try_to_settle(name)}" if changed.role != who.role else ""
     flash(f"{name} is changed. Programs are placed by it within a minute.{ended}")
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 @blueprint.post("/<name>/link")
@@ -104,7 +106,7 @@ def sign_out(name: str) -> Page:
         abort(404)
     log.info("sessions ended", account=name, by=person().name, count=count)
     flash(f"{name} is signed out of {count} {'browser' if count == 1 else 'browsers'}.")
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 @blueprint.post("/<name>/remove")
@@ -114,7 +116,7 @@ def remove(name: str) -> Page:
     _find(name)
     if name == person().name:
         flash("This is your own account: another administrator removes it.", "error")
-        return redirect(url_for("people.one", name=name), 303)
+        return redirect(url_for("people.show", name=name), 303)
     portal().accounts.remove(name)
     log.info("account removed", account=name, by=person().name)
     ended = portal().revocations.try_to_settle(name)
@@ -139,7 +141,7 @@ def revoke(name: str) -> Page:
         message = parts.revocations.try_to_settle(name)
     log.info("tokens revoked", account=name, token=token or "all", by=person().name)
     flash(message)
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 @blueprint.post("/<name>/identity")
@@ -157,7 +159,7 @@ def link_identity(name: str) -> Page:
     else:
         log.info("identity linked", account=name, by=person().name, subject=subject)
         flash(f"This subject signs in as {name} from now on.")
-    return redirect(url_for("people.one", name=name), 303)
+    return redirect(url_for("people.show", name=name), 303)
 
 
 def _find(name: str) -> Person:
@@ -187,19 +189,26 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     seen = [person for person in portal().accounts.everybody() if who.is_admin or person.vo == who.managed_vo]
     part = (request.args.get("part") or "").strip()
     listed = [person for person in seen if part.lower() in f"{person.name} {person.vo or ''}".lower()]
-    names = sorted({person.vo for person in seen if person.vo})
-    organisations = [
-        Organisation(
-            name,
-            tuple(person.name for person in seen if person.vo == name),
-            tuple(person.name for person in seen if person.vo == name and person.is_manager),
-        )
-        for name in names
-    ]
     return render_template(
-        "accounts/people.html", form=form, people=listed[:MAX_LISTED], found=len(listed), total=len(seen),
-        part=part, organisations=organisations, made=made,
+        "accounts/people.html", form=form, people=listed[:MAX_LISTED], match_count=len(listed),
+        total=len(seen), part=part, organisations=organisations_of(seen), made=made,
     )  # fmt: skip
+
+
+def organisations_of(people: Iterable[Person]) -> list[Organisation]:
+    """Return the VOs of these people by name; each person is looked at once, however many VOs there are."""
+    members = defaultdict(list)
+    for account in people:
+        if account.vo:
+            members[account.vo].append(account)
+    return [
+        Organisation(
+            vo,
+            tuple(account.name for account in of_vo),
+            tuple(account.name for account in of_vo if account.is_manager),
+        )
+        for vo, of_vo in sorted(members.items())
+    ]
 
 
 def _person_page(who: Person, form: PersonForm, made: str = "") -> str:

@@ -152,5 +152,5 @@ class OidcSignIn:
 def _forget_attempts() -> None:
     """Forget all but the last ways to the provider: browsers drop a cookie that is longer than they keep."""
     begun = [name for name in session if name.startswith(f"_state_{_CLIENT}_")]
-    for name in sorted(begun, key=lambda one: session[one]["exp"])[: 1 - _MAX_BEGUN]:
+    for name in sorted(begun, key=lambda key: session[key]["exp"])[: 1 - _MAX_BEGUN]:
         session.pop(name)

@@ -38,21 +38,21 @@ def _all(pages: Pages) -> Iterator[Sequence[File]]:
     return rest()
 
 
-def _csv(found: Iterator[Sequence[File]]) -> Iterator[str]:
+def _csv(pages: Iterator[Sequence[File]]) -> Iterator[str]:
     text = io.StringIO()
     text.write("\ufeff")  # without it Excel reads another encoding than UTF-8
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    for files in found:
+    for files in pages:
         writer.writerows([csv_cell(getattr(file, name)) for name in COLUMNS] for file in files)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
 
 
-def _json(found: Iterator[Sequence[File]]) -> Iterator[str]:
+def _json(pages: Iterator[Sequence[File]]) -> Iterator[str]:
     between = '{"files": [\n'
-    for files in found:
+    for files in pages:
         for file in files:
             yield between + json.dumps({name: getattr(file, name) for name in COLUMNS})
             between = ",\n"

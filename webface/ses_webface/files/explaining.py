@@ -21,7 +21,7 @@ _ENDS = {
 }
 
 
-def one(
+def placed_and_received(
     service: ServiceClient, person: Person, placement_id: str
 ) -> tuple[PlacementRecord | None, Received | None]:
     """Return how a file was placed and what it received, as far as each is still kept.

@@ -63,7 +63,7 @@ def download(kind: str) -> Response:
 @blueprint.get("/<placement_id>")
 def explain(placement_id: str) -> str:
     """Explain one file: what was asked, what was chosen and received, what was refused and why."""
-    record, received = explaining.one(service(), person(), placement_id)
+    record, received = explaining.placed_and_received(service(), person(), placement_id)
     return render_template(
         "files/explain.html",
         placement_id=placement_id,
@@ -92,7 +92,7 @@ def _page(template: str, ask: Callable[[Filters], object], **more: object) -> tu
     page = render_template(
         template,
         form=form,
-        found=listed,
+        answer=listed,
         problems=problems,
         state_words=explaining.state_words,
         verdict_words=explaining.verdict_words,

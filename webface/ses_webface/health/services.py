@@ -87,9 +87,9 @@ def fleet_of(nodes: HeardNodes, classes: NodeClasses) -> Fleet:
     versions = Counter(node.version or "unknown" for node in nodes.nodes)
     return Fleet(
         reporting=len(nodes.nodes),
-        silent=tuple(sorted(nodes.silent, key=lambda one: -one.heard_at)[:MAX_NODES]),
+        silent=tuple(sorted(nodes.silent, key=lambda node: -node.heard_at)[:MAX_NODES]),
         versions=tuple(sorted(versions.items())),
-        longest_silent=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MAX_NODES]),
+        longest_silent=tuple(sorted(nodes.nodes, key=lambda node: node.heard_at)[:MAX_NODES]),
         unreported=tuple(
             node_class for node_class in classes.node_classes if node_class.heard < node_class.count
         ),

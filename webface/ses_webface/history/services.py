@@ -128,5 +128,7 @@ def _later(service: ServiceClient, number: int, states: tuple[State, ...]) -> tu
     """Return the changes of the first of these subjects since; of more than one nobody asks."""
     page = service.changes(subject=states[0].subject)
     return tuple(
-        sorted((change for change in page.changes if change.number > number), key=lambda one: one.number)
+        sorted(
+            (change for change in page.changes if change.number > number), key=lambda change: change.number
+        )
     )

@@ -35,7 +35,7 @@ def overview() -> Page:
         subject=subject_of_set(level, name) if level else None,
     )
     return render_template(
-        "history/overview.html", found=listing, of=(level, name) if level else None, **_words()
+        "history/overview.html", listing=listing, of=(level, name) if level else None, **_words()
     )
 
 
@@ -43,7 +43,7 @@ def overview() -> Page:
 def change(number: int) -> Page:
     """Show what one change did."""
     details = _details(number, (request.args.get("after") or "")[:2048])
-    return render_template("history/change.html", found=details, states=details.states, **_words())
+    return render_template("history/change.html", details=details, states=details.states, **_words())
 
 
 @blueprint.get("/<int:number>/undo")
@@ -96,7 +96,7 @@ def _confirm_page(
         abort(403)
     page = render_template(
         "history/undo.html",
-        found=details,
+        details=details,
         states=services.reversed_states(details.states),
         problem=problem,
         changed_meanwhile=changed_meanwhile,

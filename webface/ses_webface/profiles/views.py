@@ -21,11 +21,14 @@ def overview() -> str:
 
 
 @blueprint.get("/<name>")
-def one(name: str) -> str:
+def show(name: str) -> str:
     """Show a profile: the run it was measured in, what it requires, and predicted against measured."""
     profile = words().profile(name)
     if profile is None:
         abort(404)
     return render_template(
-        "profiles/one.html", profile=profile, uses=uses(service(), person(), profile), cause_words=cause_words
+        "profiles/profile.html",
+        profile=profile,
+        uses=uses(service(), person(), profile),
+        cause_words=cause_words,
     )

@@ -23,7 +23,7 @@ def overview() -> str:
     quotas = service().quotas(user=user, system=system, offset=(page - 1) * PAGE, limit=PAGE)
     return render_template(
         "quotas/overview.html",
-        found=quotas,
+        quotas=quotas,
         system=system,
         page=page,
         page_count=max(1, -(-quotas.total // PAGE)),

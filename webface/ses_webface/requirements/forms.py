@@ -72,14 +72,14 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
 
         Wrong fields carry their error afterwards.
         """
-        sound = all(row_sound for _requirement, row_sound in self._found())
+        sound = all(row_sound for _requirement, row_sound in self._read_rows())
         return self.read_sound_rows() if sound else None
 
     def read_sound_rows(self) -> tuple[Requirement, ...]:
         """Return the requirements of the rows without a fault (for a preview while typing)."""
-        return tuple(requirement for requirement, _sound in self._found() if requirement)
+        return tuple(requirement for requirement, _sound in self._read_rows() if requirement)
 
-    def _found(self) -> list[tuple[Requirement | None, bool]]:
+    def _read_rows(self) -> list[tuple[Requirement | None, bool]]:
         """Return what each row holds; rows are read once, so that errors put beside them stay."""
         if self._rows_read is None:
             self._rows_read = [_read_row(kind, row, self.time_zone()) for kind, row in self.rows()]

@@ -106,14 +106,14 @@ def overview(service: ServiceClient, person: Person, application: str | None) ->
     if vo and stated_vo is None:
         stated_vo = service.requirement_set("vo", vo)
     return Overview(
-        own=_one(sets, "user", person.name),
+        own=_set_named(sets, "user", person.name),
         applications=tuple(
             stated
             for stated in sets
             if stated.level == "application" and stated.name.startswith(f"{person.name}:")
         ),
         vo=stated_vo,
-        site=_one(sets, "site", "default"),
+        site=_set_named(sets, "site", "default"),
         unset_applications=tuple(seen),
         application=application,
         effective=tuple(effective.requirements),
@@ -241,6 +241,6 @@ def home_vo(service: ServiceClient, person: Person) -> str | None:
     return service.effective(Subject(user=person.name)).subject.vo
 
 
-def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
+def _set_named(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
     matching = (stated for stated in sets if stated.level == level and stated.name == name)
     return next(matching, RequirementSet(level=level, name=name))

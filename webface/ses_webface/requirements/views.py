@@ -55,7 +55,9 @@ def applied() -> Page:
     resolution = (
         services.Resolution(subject, ()) if fault else services.resolution(service(), subject, vocabulary())
     )
-    page = render_template("requirements/applied.html", found=resolution, fault=fault, may_read=_may_read)
+    page = render_template(
+        "requirements/applied.html", resolution=resolution, fault=fault, may_read=_may_read
+    )
     return page, 422 if fault else 200
 
 
@@ -300,7 +302,7 @@ def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
         **{requirement.kind: requirement for requirement in words().required_by(stored.profile)},
         **own,
     }
-    return tuple(sorted(by_kind.values(), key=lambda one: words().rank(one.kind)))
+    return tuple(sorted(by_kind.values(), key=lambda requirement: words().rank(requirement.kind)))
 
 
 def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 def overview() -> Page:
     """Show one's own runs, and of others how many; only the part that changes when the page asks for it."""
     if request.headers.get("HX-Request"):
-        return render_template("runs/parts.html", found=_runs(), seconds=seconds)
+        return render_template("runs/parts.html", near_runs=_runs(), seconds=seconds)
     kept = take_draft(request.path)
     unsaved = {} if kept is None else {"": "You were signed out, and nothing was started yet."}
     return _page(dict(kept or ()), unsaved)
@@ -81,12 +81,12 @@ def _runs() -> NearRuns | None:
 
 
 def _page(fields: Mapping[str, str], faults: Mapping[str, str]) -> str:
-    found: NearRuns | None = None
+    near_runs: NearRuns | None = None
     counts: Sequence[RunCount] = ()
     away = False
     try:
-        found = _runs()
-        if person().is_admin and found is not None:
+        near_runs = _runs()
+        if person().is_admin and near_runs is not None:
             counts = service().run_counts().users
     except UnavailableError:
         if not faults:
@@ -94,8 +94,8 @@ def _page(fields: Mapping[str, str], faults: Mapping[str, str]) -> str:
         away = True
     return render_template(
         "runs/overview.html",
-        found=found,
-        counts=[one for one in counts if one.user != person().name],
+        near_runs=near_runs,
+        counts=[count for count in counts if count.user != person().name],
         fields={**fields, "run_id": fields.get("run_id") or secrets.token_hex(8)},
         faults=faults,
         options=OPTIONS,

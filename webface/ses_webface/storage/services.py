@@ -116,39 +116,53 @@ class Map:
         return any(group.bundles for group in self.groups)
 
 
-def wants_bundles(found: ElementGroups) -> bool:
+def wants_bundles(element_groups: ElementGroups) -> bool:
     """Return whether there are too many elements for a tile each, and more than one group of them."""
-    return found.elements > MAX_TILES and found.groups_total > 1
+    return element_groups.elements > MAX_TILES and element_groups.groups_total > 1
 
 
-def page_of(found: ElementGroups, asked: Question) -> tuple[int, int]:
+def page_of(element_groups: ElementGroups, asked: Question) -> tuple[int, int]:
     """Return which page is shown, and how many there are."""
-    pages = max(1, -(-(found.groups_total if wants_bundles(found) else found.elements) // MAX_TILES))
+    pages = max(
+        1,
+        -(
+            -(element_groups.groups_total if wants_bundles(element_groups) else element_groups.elements)
+            // MAX_TILES
+        ),
+    )
     return min(asked.page, pages), pages
 
 
-def map_of_groups(found: ElementGroups, asked: Question) -> Map:
+def map_of_groups(element_groups: ElementGroups, asked: Question) -> Map:
     """Return the map with a tile for each group."""
-    page, pages = page_of(found, asked)
-    bundles = [_bundle(group, found.by or "", asked.show) for group in found.groups]
-    backends = {group.storage_system: group.backend for group in found.groups}
+    page, pages = page_of(element_groups, asked)
+    bundles = [_bundle(group, element_groups.by or "", asked.show) for group in element_groups.groups]
+    backends = {group.storage_system: group.backend for group in element_groups.groups}
     groups = tuple(
         Group(system, "", backends[system], bundles=tuple(members))
         for system, members in groupby(bundles, key=lambda bundle: bundle.system)
     )
     shown = sum(bundle.total for bundle in bundles)
-    return Map(groups, tuple(found.choices), found.by or "", shown, found.elements, page, pages)
+    return Map(
+        groups,
+        tuple(element_groups.choices),
+        element_groups.by or "",
+        shown,
+        element_groups.elements,
+        page,
+        pages,
+    )
 
 
-def map_of_elements(found: ElementGroups, shown: Sequence[Element], asked: Question) -> Map:
+def map_of_elements(element_groups: ElementGroups, shown: Sequence[Element], asked: Question) -> Map:
     """Return the map with a tile for each element."""
-    page, pages = page_of(found, asked)
-    by = asked.by if asked.by in found.choices and pages == 1 else ""
+    page, pages = page_of(element_groups, asked)
+    by = asked.by if asked.by in element_groups.choices and pages == 1 else ""
     groups = tuple(
         Group(system, value, members[0].backend, tuple(tile(element, asked.show) for element in members))
         for (system, value), members in _grouped(shown, by)
     )
-    return Map(groups, tuple(found.choices), by, len(shown), found.elements, page, pages)
+    return Map(groups, tuple(element_groups.choices), by, len(shown), element_groups.elements, page, pages)
 
 
 def full_in_words(days: float | None) -> str:

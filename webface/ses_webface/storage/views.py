@@ -64,8 +64,8 @@ def overview() -> str | Response:
         return _address(asked, changes)
 
     return render_template(
-        template, form=form, map=shown, found=groups, asked=asked, measures=MEASURES, address=address,
-        dimensions=tuple(BY), quotas=None if in_part else _quotas(), sought=sought, few=_FEW,
+        template, form=form, map=shown, element_groups=groups, asked=asked, measures=MEASURES,
+        address=address, dimensions=tuple(BY), quotas=None if in_part else _quotas(), sought=sought, few=_FEW,
     )  # fmt: skip
 
 

@@ -28,18 +28,22 @@ def sort(megabytes: int, as_json: bool) -> None:
     """
     before = load()
     passes, near = run(lambda interrupts, progress: measure(megabytes, interrupts, progress))
-    predicted, measured = sum(one.predicted for one in passes), sum(one.measured for one in passes)
+    predicted, measured = (
+        sum(sort_pass.predicted for sort_pass in passes),
+        sum(sort_pass.measured for sort_pass in passes),
+    )
     sent = near.between_bytes / near.output_bytes
     if as_json:
         print_json({
             "load": before, "predicted": predicted, "measured": measured, "sent_for_each_byte": sent,
-            "passes": [asdict(one) for one in passes], "near": asdict(near),
+            "passes": [asdict(sort_pass) for sort_pass in passes], "near": asdict(near),
         })  # fmt: skip
         return
     out = console()
     table(out, ("pass", "binds", ">predicted s", ">measured s", ">error"), [
-        [one.name, one.binding, number(one.predicted, 1), number(one.measured, 1), f"{one.error:+.0%}"]
-        for one in passes
+        [sort_pass.name, sort_pass.binding,
+         number(sort_pass.predicted, 1), number(sort_pass.measured, 1), f"{sort_pass.error:+.0%}"]
+        for sort_pass in passes
     ])  # fmt: skip
     line(
         out,

@@ -65,7 +65,7 @@ def measure(
 ) -> list[Line]:  # fmt: skip
     """Run each way in turns, ``calls`` puts and gets of each size in a round.  Raises DemoError."""
     mine = cores()
-    found: dict[tuple[str, str, str, int], list[tuple[float, float, float]]] = {}
+    samples: dict[tuple[str, str, str, int], list[tuple[float, float, float]]] = {}
     with interrupts.undoing(progress) as undo:
         stand = set_up(2, "ses experiment share", agent, undo, interrupts)
         for turn in range(rounds):
@@ -83,8 +83,8 @@ def measure(
                     for (operation, size), times in taken.items():
                         cut = statistics.quantiles(times, n=100)
                         key = (provider, arm, operation, size)
-                        found.setdefault(key, []).append((cut[49], cut[98], share))
-    return [_line(*key, measured) for key, measured in found.items()]
+                        samples.setdefault(key, []).append((cut[49], cut[98], share))
+    return [_line(*key, measured) for key, measured in samples.items()]
 
 
 def options_of(arm: str, core: int) -> tuple[str, ...]:

@@ -99,8 +99,8 @@ def _compile(name: str, folder: Path, build: Path) -> None:
 def _select(stand: Nodes, folder: Path, records: int, used: frozenset[int]) -> float:
     addresses = [f"{node.address}:{PORT}" for node in stand.nodes[:NODES]]
     words = [*stand.nodes[NODES].inside, str(folder / "select"), str(records), str(_QUERIES), *addresses]
-    found = re.search(r"([\d.]+) ms a query by shared memory", _run(stand, words, used))
-    return float(found[1]) if found else 0.0
+    match = re.search(r"([\d.]+) ms a query by shared memory", _run(stand, words, used))
+    return float(match[1]) if match else 0.0
 
 
 def _checkpoint(stand: Nodes, folder: Path, steps: int, used: frozenset[int]) -> list[tuple[str, ...]]:

@@ -27,11 +27,11 @@ from ses.union.branches import turtle as union_turtle
 from ses.union.unmounted import check_mounted, on_the_root
 
 
-class _Found(Protocol):
+class _Discovered(Protocol):
     def as_json(self) -> dict[str, Any]: ...
 
 
-Found = TypeVar("Found", bound=_Found)
+Discovered = TypeVar("Discovered", bound=_Discovered)
 
 
 @click.command(
@@ -100,22 +100,22 @@ def discover(
 
 
 def _put_out(
-    found: Found,
-    describe: Callable[[Found], str],
-    show: Callable[[Console, Found], None],
+    discovered: Discovered,
+    describe: Callable[[Discovered], str],
+    show: Callable[[Console, Discovered], None],
     written: str | None,
     as_json: bool,
 ) -> None:
     """Write the description where it was asked for; print what was found, but beside one that is printed."""
     if written == "-":
-        click.echo(describe(found), nl=False)
+        click.echo(describe(discovered), nl=False)
         return
     if written is not None:
-        write_file(Path(written), describe(found))
+        write_file(Path(written), describe(discovered))
     if as_json:
-        print_json(found.as_json())
+        print_json(discovered.as_json())
     else:
-        show(console(), found)
+        show(console(), discovered)
 
 
 def _show_nodes(out: Console, cluster: Cluster) -> None:
@@ -152,8 +152,8 @@ def _show_union(out: Console, union: Union) -> None:
     table(out, ("branch", "mode", "state", ">capacity GB", "directory"), rows)
 
 
-def _show_set(out: Console, found: DirectorySet) -> None:
-    line(out, f"{found.name}, a set of {len(found.directories)} directories")
+def _show_set(out: Console, directory_set: DirectorySet) -> None:
+    line(out, f"{directory_set.name}, a set of {len(directory_set.directories)} directories")
     rows = [
         [
             directory.name,
@@ -163,7 +163,7 @@ def _show_set(out: Console, found: DirectorySet) -> None:
             _gb(directory.capacity_bytes),
             directory.directory,
         ]
-        for directory in found.directories
+        for directory in directory_set.directories
     ]
     table(out, ("element", "server", "device", "file system", ">capacity GB", "directory"), rows)
 

@@ -15,7 +15,7 @@ from ses.commands.options import Existing, json_option
 from ses.doctor.mounts import check_undescribed
 from ses.output import console, line, print_json, say, table
 from ses.setup.contents import SERVICE_PORT, Answers
-from ses.setup.storage import set_of, storage_at
+from ses.setup.storage import Storage, set_of, storage_at
 from ses.setup.writing import ADMIN, extend, lacking, planned, write
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:@%/+=,?&~\[\]-]+")  # goes into a line of options without quotes
@@ -84,12 +84,14 @@ def init(
             "Give --storage MOUNT: where a mergerfs union or Lustre is mounted on this machine. "
             "Or --directories DIR: a plain directory in which places are chosen."
         )
+    systems: list[Storage] = []
+    for system in storage:
+        systems.append(storage_at(system, exporters, systems))
+    if directories:
+        systems.append(set_of(directories, exporters))
     answers = Answers(
         directory=directory.absolute(),
-        storage=(
-            *(storage_at(system, exporters) for system in storage),
-            *([set_of(directories, exporters)] if directories else []),
-        ),
+        storage=tuple(systems),
         hosts=tuple((host or socket.gethostname()).split(",")),
         nodes=nodes,
         kb_url=kb_url or "",
@@ -136,8 +138,8 @@ def _ask(
 
     mounts: list[Path] = []
     question = "Where is the storage mounted (a mergerfs union, or Lustre; Enter: nowhere)"
-    while one := click.prompt(question, default="", show_default=False, value_proc=path):
-        mounts.append(one)
+    while mount := click.prompt(question, default="", show_default=False, value_proc=path):
+        mounts.append(mount)
         question = "Another mount point (Enter: no more)"
     question = "Plain directories in which places are chosen, separated by spaces (Enter: none)"
     directories = click.prompt(question, default="", show_default=False).split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import click
@@ -14,7 +15,7 @@ from ses.commands.options import Number, service_command
 from ses.files import listed
 from ses.job import Job, Need, middle
 from ses.output import console, line, number, print_json, table
-from ses.slurm.comment import JobRecord, record_of, set_comment
+from ses.slurm.comment import JobRecord, name_of, record_of, set_comment
 
 _PAUSE_SECONDS = 0.2
 
@@ -30,10 +31,15 @@ _PAUSE_SECONDS = 0.2
 def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bool) -> None:
     """Sum up the files of JOB: where they are, what was required, promised and received.
 
+    A task of an array of Slurm is 4711_3 while Slurm knows it, else the number that is its SLURM_JOB_ID.
     With --comment only files of the job's user count, as Slurm knows it.
     Promised is what was predicted at the create.  Rates are medians, and in brackets the least.
     """
     record = record_of(job) if comment else None
+    if record is not None:
+        job = record.name.number
+    elif re.fullmatch("[0-9]+_[0-9]+", job):
+        job = name_of(job).number
     end = time.monotonic() + wait
     while True:
         summary = _summed(client, job, record)
@@ -43,7 +49,7 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
     if not summary.elements:
         raise NotFoundError(f"No file of job {job} is known.")
     if record is not None:
-        set_comment(job, record.comment, summary.line())
+        set_comment(record, summary.line())
     if as_json:
         print_json(summary.as_json())
     else:

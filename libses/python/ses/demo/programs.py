@@ -128,7 +128,7 @@ def run(program: Program, directory: Path, environment: Mapping[str, str], inter
     path = directory / program.file
     started_at, started = time.time(), time.monotonic()
     for command in program.commands(str(path)):
-        _one(program, command, directory, environment, interrupts)
+        _run_command(program, command, directory, environment, interrupts)
     seconds = time.monotonic() - started
     return Run(program, path, started_at, seconds, path.stat().st_size)
 
@@ -142,7 +142,7 @@ def run_together(
     return [future.result() for future in begun]
 
 
-def _one(
+def _run_command(
     program: Program,
     command: Sequence[str],
     directory: Path,

@@ -1,4 +1,4 @@
-"""The result of a demonstration, as data, as JSON, and as one table.  Pure: asks nobody anything."""
+"""The result of a demonstration, as data, as JSON, and as text.  Pure: asks nobody anything."""
 
 from __future__ import annotations
 
@@ -167,13 +167,15 @@ def passed_over(placement: PlacementRecord) -> str:
 
 
 def show(out: Console, report: Report) -> None:
-    """Print the report as one table with its conditions and totals."""
+    """Print the report with its conditions and totals."""
     line(out)
     for text in report.conditions:
         line(out, text)
-    headers = ("program", "needs at least", "chosen: predicted there", "got", "passed over", "bytes on",
-               ">MB/s", "without", ">MB/s")  # fmt: skip
-    table(out, headers, [_cells(row, report.busy) for row in report.rows])
+    for row in report.rows:
+        line(out)
+        for text in _block(row, report.busy):
+            line(out, text)
+    line(out)
     for text in _legend(report):
         line(out, text)
     if report.together:
@@ -230,30 +232,35 @@ def _legend(report: Report) -> list[str]:
         total += "all branches are equally fast here, so this says nothing about placement."
     return [
         f"* {', '.join(report.busy)}: kept busy by somebody else's writers all the time.",
-        f"without: the same programs without the library; mergerfs chose by its policy {report.policy}.",
+        "chosen: with what was predicted there; passed over: the element not chosen that says most.",
         "got: what the agent saw the file receive; cannot say: too short, or maybe in memory only.",
-        "MB/s: from the start of the program to its last byte on the device.",
+        "written: from the start of the program to its last byte on the device.",
+        f"without the library: mergerfs chose by its policy {report.policy}.",
         total,
     ]
 
 
-def _cells(row: Row, busy: tuple[str, ...]) -> list[str]:
-    needs = [*row.requirements, *(f"({level})" for level in row.levels)]
+def _block(row: Row, busy: tuple[str, ...]) -> list[str]:
+    """Return what is known of one program, a line for each thing."""
+    needed = f" ({', '.join(row.levels)})" if row.levels else ""
     chosen = "not placed"
     if row.chosen is not None:
-        first = row.predicted[0] if row.predicted else "nothing asked"
-        more = [*row.predicted[1:], f"distance {row.distance or 0:.2f}"]
-        chosen = "\n".join([f"{_marked(row.chosen, busy)}: {first}", *more])
+        predicted = ", ".join(row.predicted) or "nothing asked"
+        chosen = f"{_marked(row.chosen, busy)}: {predicted}, distance {row.distance or 0:.2f}"
+    on, plain_on = _where(row, busy), _marked(row.plain_on, busy)
+    written = f"to {on}; without the library to {plain_on}"
+    if row.measured:
+        written = f"{row.rate:.0f} MB/s on {on}; without the library {row.plain_rate:.0f} MB/s on {plain_on}"
+    facts = {
+        "needs at least": f"{', '.join(row.requirements) or 'nothing'}{needed}",
+        "chosen": chosen,
+        "passed over": row.passed_over or "-",
+        "got": ", ".join(row.got) or "-",
+        "written": written,
+    }
     return [
-        f"{row.program}\n{row.user}: {row.file}",
-        "\n".join(needs) or "nothing",
-        chosen,
-        "\n".join(row.got) or "-",
-        row.passed_over or "-",
-        _where(row, busy),
-        f"{row.rate:.0f}" if row.measured else "-",
-        _marked(row.plain_on, busy),
-        f"{row.plain_rate:.0f}" if row.measured else "-",
+        f"{row.program} ({row.user}, {row.file})",
+        *(f"  {name:14}  {fact}" for name, fact in facts.items()),
     ]
 
 

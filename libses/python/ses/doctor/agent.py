@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 from ses_client.messages.elements import Element
+from ses_client.mounts import MOUNTINFO, parse_mounts
 
 from ses.doctor.agent_protocol import BadAnswerError, Status, ask, listener
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
@@ -16,6 +17,7 @@ from ses.output import second
 
 SOCKET, SERVICE, THREADS = "agent socket", "agent to service", "agent threads"
 _STALLED_WORDS = 5
+_CLOSED = frozenset({"draining", "inactive", "read-only"})  # by whoever described it
 _LIMIT_SECONDS = 2.0
 _START = "Start ses-agent, or name its socket with --socket or SES_AGENT_SOCKET."
 _LOG = "Look at the agent's log (journalctl -u ses-agent) and restart it."
@@ -103,21 +105,24 @@ def check_answers(path: Path, elements: Sequence[Element] | None) -> list[Findin
 
     ``elements`` is what the service describes, ``None`` when it could not be asked.
     """
-    mounts = sorted({element.mount_point for element in elements or () if element.mount_point})
-    mounted = [mount for mount in mounts if Path(mount).is_mount()]
+    devices = {mount.point: mount.device for mount in parse_mounts(MOUNTINFO.read_bytes())}
+    mounted = sorted({element.mount_point for element in elements or ()} & devices.keys())
     if not mounted:
         why = (
             "no storage system of the site is mounted here"
             if elements is not None
             else "the service is not known"
         )
-        return [_answer_about(path, "/", None, why)]
-    return [_answer_about(path, mount, elements, "") for mount in mounted]
+        return [_answer_about(path, "/", devices.get("/", "0:0"), None, why)]
+    return [_answer_about(path, mount, devices[mount], elements, "") for mount in mounted]
 
 
-def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, why: str) -> Finding:
+def _answer_about(
+    path: Path, mount: str, device: str, elements: Sequence[Element] | None, why: str
+) -> Finding:
+    """Ask about a mount of the device MAJOR:MINOR; what is mounted may hang, and is not looked at."""
     try:
-        answer = ask(path, Path(mount).stat().st_dev, _LIMIT_SECONDS)
+        answer = ask(path, os.makedev(*map(int, device.split(":"))), _LIMIT_SECONDS)
     except TimeoutError:
         return fault(SERVICE, f"The agent does not answer within {_LIMIT_SECONDS:g} s: it hangs.", _LOG)
     except BadAnswerError as error:
@@ -139,6 +144,13 @@ def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, wh
             SERVICE,
             f"The agent does not know the storage system on {mount}, which the service describes.",
             "It has not reached the service: compare its --service with yours, and look at its log.",
+        )
+    closed = {member.state for member in elements if member.mount_point == mount}
+    if closed <= _CLOSED:
+        return warning(
+            SERVICE,
+            f"No element on {mount} takes files: all are {' or '.join(sorted(closed))}.",
+            "If one is to take files again: ses undrain, or ses elements set --state active.",
         )
     return fault(
         SERVICE,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from ses_client.errors import NotFoundError, SesError
 from ses_client.messages.elements import Element
@@ -14,11 +16,14 @@ from ses_client.mounts import file_system_at, is_another
 from ses_client.unions import OPTIONS, Union, UnionBranch, read_union
 
 from ses.doctor.choices import check_choices
-from ses.doctor.finding import Finding, fault, ok, skipped, warning
+from ses.doctor.finding import Finding, State, fault, ok, skipped, warning
+from ses.elsewhere import ask_elsewhere
+from ses.place.directories import look_at
 from ses.union.held import is_steered, reasons
 
 MOUNT, STAGE = "union mount", "staging"
 _BRANCHES = "user.mergerfs.branches"
+_LIMIT_SECONDS = 5.0
 _FIRST_PERSON = 1000  # below are accounts of the system
 _WITHOUT_LINKS = frozenset({"exfat", "msdos", "vfat"})
 _AMPLE, _AMPLE_PART = 4 << 30, 0.6  # as in libses/core/judge.c
@@ -32,13 +37,38 @@ def check_mounts(elements: Sequence[Element]) -> Iterator[Finding]:
             systems.setdefault(element.mount_point, []).append(element)
     if not systems:
         yield skipped(MOUNT, "the site describes no mergerfs union")
+        return
+
+    def look(mount: str) -> list[dict[str, Any]]:
+        return [asdict(finding) for finding in _findings(mount, systems[mount])]
+
+    seen = ask_elsewhere(sorted(systems), lambda: look, patience=_LIMIT_SECONDS)
     for mount, members in sorted(systems.items()):
-        union = _union(mount)
-        if isinstance(union, Finding):
-            yield union
+        if mount in seen:
+            yield from (Finding(**finding | {"state": State(finding["state"])}) for finding in seen[mount])
         else:
-            yield from (*_described(union, members), *check_choices(union), *_held_back(union))
-        yield from _staging(members)
+            yield _hangs(mount, members)
+
+
+def _findings(mount: str, members: Sequence[Element]) -> Iterator[Finding]:
+    union = _union(mount)
+    if isinstance(union, Finding):
+        yield union
+    else:
+        yield from (*_described(union, members), *check_choices(union), *_held_back(union))
+    yield from _staging(members)
+
+
+def _hangs(mount: str, members: Sequence[Element]) -> Finding:
+    """Say what does not answer: the union, or branches of it."""
+    paths = [mount, *(member.target for member in members)]
+    seen = look_at(paths, patience=_LIMIT_SECONDS)
+    why = [f"{path.given}: {path.reason}" for path in seen if not path.path]
+    return fault(
+        MOUNT,
+        f"{'; '.join(why) or f'{mount}: it did not answer within {_LIMIT_SECONDS:g} s'}.",
+        "See what hangs: findmnt, dmesg. Nothing is placed there until it answers.",
+    )
 
 
 def check_undescribed(mount: str) -> Iterator[Finding]:
@@ -64,8 +94,6 @@ def _union(mount: str) -> Union | Finding:
         )
     except SesError as error:
         return fault(MOUNT, str(error), "Nothing is placed there until then.")
-    except OSError as error:
-        return fault(MOUNT, f"{mount} does not answer ({error.strerror}).", "See what hangs: findmnt, dmesg.")
     if union.mount_point != mount:
         return fault(
             MOUNT,

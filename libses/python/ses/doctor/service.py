@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import stat
+import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from shlex import quote
 
 import urllib3
@@ -24,6 +28,11 @@ _SHOWN = 10
 _AT_ONCE = 64
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
+_MEND_EXPORTER = "Start the exporter there, or correct the target's url in smed.toml."
+_READ_AGAIN = (
+    "If it was added since smed-monitor started: ses kb export --site --output /etc/qstorman/site.ttl, and "
+    "restart smed-monitor."
+)
 _MENDS = {
     "site": "Load a description: ses-service serve --site FILE.ttl",
     "knowledge-base": "See below; the site is read as soon as it answers.",
@@ -175,9 +184,11 @@ def _stale(element: Element) -> Finding:
             "Give smed.toml a [[target]] for the Lustre exporter of its server: see docs/lustre.md."
             if element.backend == "lustre"
             else f"Name {element.target} among the paths of a [[target]] in smed.toml whose collector is "
-            "directories: see docs/directories.md."
+            f"directories: see docs/directories.md. {_READ_AGAIN}"
             if element.backend == "directories"
-            else "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
+            else f"Name {element.mount_point} among the paths of a [[target]] in smed.toml whose collector "
+            f"is mergerfs, or give it an [[element]] whose mount_point or device its exporter reports. "
+            f"{_READ_AGAIN}",
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
     reason = f" ({seen.detail})" if seen.detail else ""
@@ -230,12 +241,26 @@ def check_exporters(elements: Sequence[Element]) -> list[Finding]:
     """Ask each exporter the monitor reads; from this machine, which may see less than the monitor."""
     targets = sorted({element.observation.target for element in elements if element.observation})
     urls = [target for target in targets if target.startswith(("http://", "https://"))]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:  # those that do not answer are waited for together
-        return list(pool.map(_exporter, urls))
+    waiting, findings = deque(urls), dict[str, Finding]()
+
+    def ask() -> None:
+        with suppress(IndexError):
+            while url := waiting.popleft():
+                findings[url] = _exporter(url)
+
+    seconds = 2 * _LIMIT_SECONDS * math.ceil(len(urls) / _AT_ONCE)  # to connect, and to answer
+    until = time.monotonic() + seconds
+    # Those that do not answer are waited for together; one that answers without an end is left behind.
+    threads = [threading.Thread(target=ask, daemon=True) for _ in urls[:_AT_ONCE]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    late = f"did not end its answer within {seconds:g} s."
+    return [findings.get(url) or fault(EXPORTER, f"{url} {late}", _MEND_EXPORTER) for url in urls]
 
 
 def _exporter(url: str) -> Finding:
-    mend = "Start the exporter there, or correct the target's url in smed.toml."
     try:
         response = urllib3.request("GET", url, timeout=_LIMIT_SECONDS, retries=False, preload_content=False)
         status = response.status
@@ -243,7 +268,7 @@ def _exporter(url: str) -> Finding:
     except urllib3.exceptions.SSLError:
         return ok(EXPORTER, f"{url} answers; whether it is the one is the monitor's to verify (ca_file)")
     except urllib3.exceptions.HTTPError:
-        return fault(EXPORTER, f"Nothing answers at {url}.", mend)
+        return fault(EXPORTER, f"Nothing answers at {url}.", _MEND_EXPORTER)
     if status != 200:
-        return fault(EXPORTER, f"{url} answers with HTTP status {status}.", mend)
+        return fault(EXPORTER, f"{url} answers with HTTP status {status}.", _MEND_EXPORTER)
     return ok(EXPORTER, f"{url} answers")

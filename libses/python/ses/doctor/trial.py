@@ -11,6 +11,7 @@ from pathlib import Path
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
 from ses_client.messages.selections import Placement
+from ses_client.unions import union_of
 
 from ses.basepath import basepath, same_directory
 from ses.doctor.finding import Finding, fault, ok
@@ -62,6 +63,13 @@ def _followed(path: Path, client: ServiceClient) -> Finding:
         placement = _placement(path, client)
     except SesError as error:
         return fault(LINK, str(error), "Mend the service first.")
+    mount = union_of(path.parent)
+    if placement is None and mount and not path.is_relative_to(mount):
+        return fault(
+            LINK,
+            f"{path.parent} is another mount of the union at {mount}: files are placed below {mount} only.",
+            f"Use the paths below {mount}.",
+        )
     if placement is None:
         return fault(
             LINK,

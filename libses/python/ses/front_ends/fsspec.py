@@ -64,13 +64,13 @@ class SesFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         path = self._strip_protocol(path)
         if not path:
             names = sorted({*self._directories, *settings()})
-            found = [{"name": name, "size": 0, "type": "directory"} for name in names]
+            infos = [{"name": name, "size": 0, "type": "directory"} for name in names]
         elif self.info(path)["type"] == "file":
-            found = [self.info(path)]
+            infos = [self.info(path)]
         else:
             files, name = self._at(path)
-            found = [_info(f"{path}/{last}", entry) for last, entry in sorted(files.entries(name).items())]
-        return found if detail else [info["name"] for info in found]
+            infos = [_info(f"{path}/{last}", entry) for last, entry in sorted(files.entries(name).items())]
+        return infos if detail else [info["name"] for info in infos]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """Return size, kind and times, and where it is: ``local_path``."""

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ses.elsewhere import end_left_behind
 from ses.place.claims import Claim, boot
 from ses.place.decision import Candidate, choose, core
-from ses.place.directories import Directory, Looks, end_lookers, identity_of
+from ses.place.directories import Directory, Looks, identity_of
 from ses.place.ledger import MAX_CLAIMS, Ledger
 from ses.place.request import (
     NothingFitsError,
@@ -64,7 +65,7 @@ class Chooser:
         try:
             return self._place(request)
         finally:
-            end_lookers()
+            end_left_behind()
 
     def release(self, claim: Claim) -> None:
         """End a claim; nothing where it is gone.  The next look shows how much was written."""

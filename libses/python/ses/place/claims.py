@@ -129,15 +129,15 @@ def of_process(held: Holder) -> Holder:
     """
     if held.job is None or held.pid is not None:
         return held
-    found: dict[str, int] = {}
+    pids: dict[str, int] = {}
     for entry in _PROC.glob("[0-9]*"):
         with suppress(OSError):
             if (entry / "comm").read_bytes() != b"slurmstepd\n":
                 continue
             step = _STEP.search((entry / "cmdline").read_bytes())
             if step is not None and step[1].decode() == held.job:
-                found[step[2].decode()] = int(entry.name)
-    pid = found.get("extern") or found.get("batch") or next(iter(found.values()), None)
+                pids[step[2].decode()] = int(entry.name)
+    pid = pids.get("extern") or pids.get("batch") or next(iter(pids.values()), None)
     started = None if pid is None else _started(pid)
     return held if started is None else held.but(pid=pid, started=started, namespace=namespace())
 

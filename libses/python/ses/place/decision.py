@@ -186,36 +186,41 @@ def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> 
         slot.weight = entry.weight
 
 
-def _describe(element: Any, sample: Any, one: Candidate, fastest: float) -> None:
+def _describe(element: Any, sample: Any, candidate: Candidate, fastest: float) -> None:
     """Fill in what the core reads; a directory that was never busy is tried as if it were the fastest.
 
     A program has many requests under way at once, so while own streams are there the queue says nothing of
     others.
     """
-    rate = fastest if one.rate is None else one.rate
+    rate = fastest if candidate.rate is None else candidate.rate
     element.read_rate = element.write_rate = rate
-    element.size, element.free, element.reserved = one.directory.size, one.directory.free, one.reserved
+    element.size, element.free, element.reserved = (
+        candidate.directory.size,
+        candidate.directory.free,
+        candidate.reserved,
+    )
     element.server_rate = _UNKNOWN
     element.stated = [_UNKNOWN] * len(element.stated)
-    element.own, element.last_placed = one.streams, one.last
-    sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.use
-    sample.queue = _UNKNOWN if one.load is None or one.load.own else one.load.queue
-    sample.own = sample.own_average = 0.0 if one.load is None else one.load.own
+    element.own, element.last_placed = candidate.streams, candidate.last
+    sample.busy = sample.busy_average = _UNKNOWN if candidate.load is None else candidate.load.use
+    sample.queue = _UNKNOWN if candidate.load is None or candidate.load.own else candidate.load.queue
+    sample.own = sample.own_average = 0.0 if candidate.load is None else candidate.load.own
 
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _reason(verdict: Any, one: Candidate, requirements: Sequence[Requirement], size: int | None) -> str:
+def _reason(verdict: Any, candidate: Candidate, requirements: Sequence[Requirement], size: int | None) -> str:
     if verdict.refusal == _NO_ROOM:
         asked = "no room is left" if size is None else f"{shown(size)} do not fit"
-        return f"{asked}: {shown(max(0, one.directory.free - one.reserved))} are free beside the claims there"
+        free = shown(max(0, candidate.directory.free - candidate.reserved))
+        return f"{asked}: {free} are free beside the claims there"
     if verdict.refusal == _MISSES:
         missed = requirements[verdict.unmet]
         unknown = (
             " (its rate is not known: --rate states it)"
-            if _KINDS[missed.kind] != _FREE and one.rate is None
+            if _KINDS[missed.kind] != _FREE and candidate.rate is None
             else ""
         )
         return f"it misses {written(missed)}{unknown}"

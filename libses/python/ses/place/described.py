@@ -78,7 +78,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
     paths = [os.path.abspath(entry) for entry in given]  # noqa: PTH100  # links stay: nodes may differ
     mounts = parse_mounts(MOUNTINFO.read_bytes())
     host, seen = socket.gethostname(), dict[str, str]()
-    found = []
+    directories = []
     for called, path, entry in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):
         if not entry.path:
             raise NotFoundError(f"{path}: {entry.reason}.")
@@ -86,7 +86,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
             raise UsageError(f"{path} is given twice{'' if same == path else f', also as {same}'}.")
         mount = next((mount for mount in mounts if mount.number == entry.mount), None)
         source = mount.source if mount else ""
-        found.append(
+        directories.append(
             Described(
                 called,
                 path,
@@ -98,7 +98,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
                 entry.read_only,
             )
         )
-    return DirectorySet(name, tuple(found))
+    return DirectorySet(name, tuple(directories))
 
 
 def turtle(described: DirectorySet, observed_as_mounted: bool = False) -> str:
@@ -120,16 +120,16 @@ def _server(name: str, server: str) -> str:
     return f"{name}/server/{quote(server, safe='')}"
 
 
-def _element(name: str, one: Described, observed_as_mounted: bool) -> str:
+def _element(name: str, directory: Described, observed_as_mounted: bool) -> str:
     facts = {
-        "name": f'"{one.name}"',
+        "name": f'"{directory.name}"',
         "elementOf": f"<{name}/set>",
-        "servedBy": f"<{_server(name, one.server)}>",
-        "target": literal(one.directory),
-        "state": "qsm:ReadOnly" if one.read_only else "qsm:Active",
-        "fileSystem": literal(one.file_system),
-        "device": one.device and literal(one.device),
+        "servedBy": f"<{_server(name, directory.server)}>",
+        "target": literal(directory.directory),
+        "state": "qsm:ReadOnly" if directory.read_only else "qsm:Active",
+        "fileSystem": literal(directory.file_system),
+        "device": directory.device and literal(directory.device),
     }
-    if observed_as_mounted and one.mount_point != one.directory:
-        facts["observedAs"] = literal(one.mount_point)
-    return element(f"<{name}/{one.name}>", "Directory", facts, one.capacity_bytes)
+    if observed_as_mounted and directory.mount_point != directory.directory:
+        facts["observedAs"] = literal(directory.mount_point)
+    return element(f"<{name}/{directory.name}>", "Directory", facts, directory.capacity_bytes)

@@ -1,21 +1,13 @@
 """What directories are like now: where they are, whether one may write there, how much is free.
 
-Another process looks at them, since a mount whose server is away holds its caller for ever, and would hold
-the end of a process, too: that one is left behind, and nobody waits for it.  It keeps nothing of the caller's
-open.
+Another process looks at them (:mod:`ses.elsewhere`).
 """
 
 from __future__ import annotations
 
-import gc
-import json
 import os
-import select
-import signal
 import stat
 import time
-import warnings
-from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -25,14 +17,10 @@ from ses_client.devices import device_of, file_system_of
 from ses_client.messages.message import Message
 from ses_client.mounts import MOUNTINFO, Mount, mount_of, parse_mounts
 
-PATIENCE = 2.0  # seconds until a directory counts as hanging
-_LEFT_OUT = 30.0  # seconds until such a one is looked at again
-_SOON = 0.05  # seconds until the rest is looked at all at once
-_STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
+from ses.elsewhere import PATIENCE, ask_elsewhere
+
+_LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
-_RESULT = 3  # the descriptor by which a process answers
-_one_at_a_time = allocate_lock()
-_left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
 
 
 class Directory(Message):
@@ -85,112 +73,16 @@ def look_at(
 ) -> list[Directory]:
     """Return what each directory is like; one that does not answer in time is left out with its reason.
 
-    Calls ``meanwhile``.  The process that looked ends later: :func:`end_lookers` takes note of it.
+    Calls ``meanwhile``.
     """
-    end_lookers()
-    answers: dict[str, dict[str, Any]] = {}
-    pid, reading = _ask(given, claimed)
-    began = time.monotonic()
-    try:
-        meanwhile()
-        _take(reading, answers, set(given), patience)
-    finally:
-        os.close(reading)
-        hangs = answers.keys() < set(given) or time.monotonic() - began >= _SOON
-        if hangs:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        _left_behind.append((pid, hangs))
-    late = f"it did not answer within {patience:g} s"
-    return [Directory(**answers.get(entry, {"given": entry, "reason": late})) for entry in given]
 
-
-def end_lookers() -> None:
-    """Take note of processes that have looked and ended; one that hangs is left behind."""
-    _left_behind[:] = [(pid, hangs) for pid, hangs in _left_behind if not _is_over(pid, hangs=hangs)]
-
-
-def _take(reading: int, answers: dict[str, dict[str, Any]], given: set[str], patience: float) -> None:
-    """Take the answers of a process, until it has said all, or time is up since it began to look."""
-    waiting, said, until = select.poll(), b"", time.monotonic() + _STARTS * patience
-    waiting.register(reading, select.POLLIN)
-    while answers.keys() < given and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
-        part = os.read(reading, 1 << 16)
-        if not part:
-            break
-        *lines, said = (said + part).split(b"\n")
-        if lines and not lines[0]:  # it begins
-            until = time.monotonic() + patience
-        answers |= {answer["given"]: answer for answer in map(json.loads, filter(None, lines))}
-
-
-def _is_over(pid: int, *, hangs: bool) -> bool:
-    try:
-        return os.waitpid(pid, os.WNOHANG if hangs else 0)[0] == pid
-    except ChildProcessError:  # the caller has children end unseen
-        return True
-
-
-def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
-    """Start a process that looks at directories; return it, and where its answers come.
-
-    It looks at one after the other, which is the fastest, and soon at the rest at once, since one may hang.
-    """
-    reading, writing = os.pipe()
-    pid = _fork()
-    if pid:
-        os.close(writing)
-        return pid, reading
-    try:
-        os.dup2(writing, _RESULT)
-        close_all_from(_RESULT + 1)
-        os.write(_RESULT, b"\n")
+    def begin() -> Callable[[str], dict[str, Any]]:
         mounts = {mount.number: mount for mount in parse_mounts(MOUNTINFO.read_bytes())}
-        rest = dict.fromkeys(given)
-        start_new_thread(_at_once, (rest, claimed, mounts))
-        for name in list(rest):
-            _answer(name, claimed, mounts)
-            del rest[name]
-    finally:
-        os._exit(0)
+        return lambda name: _seen(name, claimed, mounts)
 
-
-def _fork() -> int:
-    """Fork; what the child has of others is never collected there.
-
-    A finalizer may wait for a lock that a thread of the caller held: a connection to SQLite does that.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    pid = -1
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: it takes no lock of theirs
-            pid = os.fork()
-    finally:
-        if collects and pid:
-            gc.enable()
-    return pid
-
-
-def _at_once(rest: Mapping[str, None], claimed: Sequence[str], mounts: Mapping[str, Mount]) -> None:
-    time.sleep(_SOON)
-    for name in list(rest):
-        start_new_thread(_answer, (name, claimed, mounts))
-
-
-def _answer(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> None:
-    line = json.dumps({"given": given, **_seen(given, claimed, mounts)}).encode() + b"\n"
-    with _one_at_a_time:
-        os.write(_RESULT, line)
-
-
-def close_all_from(first: int) -> None:
-    """Close what a caller has open from a descriptor on: who reads its output waits for no child."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+    answers = ask_elsewhere(given, begin, meanwhile, patience)
+    late = {"reason": f"it did not answer within {patience:g} s"}
+    return [Directory(given=entry, **answers.get(entry, late)) for entry in given]
 
 
 def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:

@@ -26,7 +26,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ses_client.errors import SesError
 
-from ses.place.directories import Directory, Looks, end_lookers
+from ses.elsewhere import end_left_behind
+from ses.place.directories import Directory, Looks
 from ses.place.sets import DirectorySet
 
 if TYPE_CHECKING:
@@ -93,13 +94,13 @@ class FileSet:
 
     def find(self, name: str) -> Entry:
         """Return where a name is; of several files the one that was changed last."""
-        return self._found(_name(name))[0]
+        return self._existing(_name(name))[0]
 
     def entries(self, name: str = "") -> dict[str, Entry]:
         """Return what is in a directory, of all directories of the set, by name."""
         merged: dict[str, Entry] = {}
-        found = self._found(_name(name))
-        for directory in [entry for entry in found if entry.is_directory] or found:
+        entries = self._existing(_name(name))
+        for directory in [entry for entry in entries if entry.is_directory] or entries:
             for path in directory.path.iterdir():
                 with suppress(FileNotFoundError):
                     entry = Entry(path, directory.base, _status(path))
@@ -108,7 +109,7 @@ class FileSet:
 
     def remove(self, name: str) -> None:
         """Remove a file."""
-        for entry in self._found(_name(name)):
+        for entry in self._existing(_name(name)):
             entry.path.unlink()
 
     def rename(self, old: str, new: str) -> None:
@@ -117,7 +118,7 @@ class FileSet:
         Raises OSError (EXDEV) for a directory whose files lie in several of them.
         """
         old, new = _name(old), _name(new)
-        first, *copies = self._found(old)
+        first, *copies = self._existing(old)
         if old == new:
             return
         there = self._all(new)
@@ -222,22 +223,22 @@ class FileSet:
             self._places = answering, Places(shuffled, rates=stated, **more)
         return self._places[1]
 
-    def _found(self, name: str) -> list[Entry]:
-        found = self._all(name)
-        if not found:
+    def _existing(self, name: str) -> list[Entry]:
+        entries = self._all(name)
+        if not entries:
             raise _failure(errno.ENOENT, name, self._absent())
-        return found
+        return entries
 
     def _all(self, name: str) -> list[Entry]:
         """Return each directory and file of a name: directories first, then what was changed last."""
-        found = []
+        entries = []
         for base in self._bases():
             try:
-                found.append(Entry(base / name, base, _status(base / name)))
+                entries.append(Entry(base / name, base, _status(base / name)))
             except OSError as error:
                 if error.errno not in (*_ABSENT, *_AWAY):
                     raise
-        return sorted(found, key=_order)
+        return sorted(entries, key=_order)
 
     def _make_parents(self, base: Path, name: str) -> None:
         """Make the directories above a name, each with the mode that it has elsewhere in the set."""
@@ -253,10 +254,10 @@ class FileSet:
                         (base / above).chmod(stat.S_IMODE(there[0].status.st_mode))
 
     def _bases(self) -> list[Path]:
-        found = [Path(entry.path) for entry in self._looked_at() if entry.path]
-        if not found:
+        bases = [Path(entry.path) for entry in self._looked_at() if entry.path]
+        if not bases:
             raise OSError(errno.EIO, f"{self._set.name}: no directory of the set answers{self._absent()}")
-        return found
+        return bases
 
     def _absent(self) -> str:
         left_out = [entry for entry in self._looked_at() if not entry.path]
@@ -272,7 +273,7 @@ class FileSet:
             self._begin()  # a thread that is not here may be in the middle of a look
         with self._lock:
             seen = self._looks.now()
-            end_lookers()
+            end_left_behind()
             return seen
 
 

@@ -107,11 +107,11 @@ class Ledger:
         if self._tables() == _TABLES:
             return
         with self.transaction():
-            found = self._tables()
-            if not found:
+            tables = self._tables()
+            if not tables:
                 for name in ("claim", "size", "sample"):
                     self._connection.execute(_TABLES[name])
-            elif found != _TABLES:
+            elif tables != _TABLES:
                 raise self._damaged("it has other tables than ses place makes")
 
     def keep_log(self) -> None:
@@ -146,7 +146,9 @@ class Ledger:
 
     def _claim(self, number: int, text: str) -> Claim:
         claim = self._read(Claim, text).but(id=number)
-        sound = all(one.startswith("/") and os.path.normpath(one) == one for one in (claim.path, claim.base))
+        sound = all(
+            path.startswith("/") and os.path.normpath(path) == path for path in (claim.path, claim.base)
+        )
         sound = sound and claim.bytes >= 0 and claim.streams in (0, 1) and (claim.size or 0) >= 0
         sound = sound and 0 <= claim.user < 2**32 and 0 <= claim.made < _END and 0 <= claim.until < _END
         if not sound or not (claim.job or "0").isdecimal():
@@ -258,10 +260,10 @@ def _cannot(file: Path, why: str) -> SesError:
 
 def _check_folder(folder: Path, *, own: bool) -> None:
     """Raise UsageError for a directory in which others could put files in the place of ours."""
-    found = folder.stat()
-    if found.st_mode & stat.S_IWOTH:
+    status = folder.stat()
+    if status.st_mode & stat.S_IWOTH:
         raise UsageError(f"Anybody may write in {folder}: no ledger is kept there. Name another by --ledger.")
-    if own and found.st_uid != os.geteuid():
+    if own and status.st_uid != os.geteuid():
         raise UsageError(f"{folder} is not yours: no ledger is kept there. Name one by --ledger.")
 
 
@@ -277,7 +279,7 @@ def _make(file: Path) -> None:
 
 
 def _regular(file: Path) -> tuple[int, int]:
-    found = file.lstat()
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+    status = file.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         raise _cannot(file, "it is no file, or a link")
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

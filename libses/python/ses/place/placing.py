@@ -12,10 +12,11 @@ from typing import Any
 
 from ses_client.errors import NotFoundError, SesError, UsageError
 
+from ses.elsewhere import end_left_behind
 from ses.place.chooser import Chooser, end
 from ses.place.claims import Claim, Holder
 from ses.place.decision import need_core
-from ses.place.directories import end_lookers, look_at
+from ses.place.directories import look_at
 from ses.place.ledger import Ledger, opened
 from ses.place.request import NothingFitsError, Placement, Request, again, request_of
 
@@ -51,16 +52,16 @@ def place_again(
 
 def claims_on(among: Sequence[str], file: Path | None = None) -> list[Claim]:
     """Return the claims that count, on the file systems of these directories, or all of them."""
-    found: list[Claim] = []
+    claims: list[Claim] = []
     with suppress(NotFoundError), opened(file, create=False) as ledger:
-        found = _living(ledger)
+        claims = _living(ledger)
     if not among:
-        return found
+        return claims
     seen = look_at(list(dict.fromkeys(among)))
     for entry in seen:
         if not entry.path:
             raise NotFoundError(f"{entry.given}: {entry.reason}.")
-    return [claim for claim in found if any(claim.is_on(entry.path, entry.file_system) for entry in seen)]
+    return [claim for claim in claims if any(claim.is_on(entry.path, entry.file_system) for entry in seen)]
 
 
 def release(named: str, file: Path | None = None, user: int | None = None) -> Claim:
@@ -73,20 +74,20 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
         seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
         with ledger.transaction():
             end(ledger, [claim], {path: held for entry in seen for path, held in entry.held.items()})
-        end_lookers()
+        end_left_behind()
         return claim
 
 
 def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Claim:
     if not named:
-        found = [claim for claim in claims if claim.user == os.geteuid()]
+        matching = [claim for claim in claims if claim.user == os.geteuid()]
     elif named.isdecimal():
-        found = [claim for claim in claims if str(claim.id) == named]
+        matching = [claim for claim in claims if str(claim.id) == named]
     else:
         path = str(Path(named).absolute())
-        found = [claim for claim in claims if claim.path == path]
+        matching = [claim for claim in claims if claim.path == path]
     who = os.geteuid() if user is None else user
-    mine = [entry for entry in found if who == entry.user or (who == 0 and user is None)]
+    mine = [entry for entry in matching if who == entry.user or (who == 0 and user is None)]
     if len(mine) == 1:
         return mine[0]
     if mine:
@@ -94,8 +95,8 @@ def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Clai
         raise UsageError(
             f"{named or 'You'} ha{'s' if named else 've'} several claims: {numbers}. Name one by its number."
         )
-    if found:
-        raise SesError(f"Claim {found[0].id} is another user's.", "Only who made it can release it.")
+    if matching:
+        raise SesError(f"Claim {matching[0].id} is another user's.", "Only who made it can release it.")
     raise NotFoundError(f"There is no claim{named and ' '}{named}. List them by ses places.")
 
 

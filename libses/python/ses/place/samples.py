@@ -69,20 +69,20 @@ def counters_of(
 ) -> dict[str, Counters]:
     """Return the counters of each device that has some; tmpfs and overlays have none."""
     asked = set(devices)
-    found = {}
+    counters = {}
     for name in asked:
         with suppress(OSError, ValueError, IndexError):
             counted = parse_block((sys / "dev/block" / name / "stat").read_bytes().decode("ascii"))
             if counted.busy_ms or counted.moved:  # one that never counted is in use all the same
-                found[name] = counted
+                counters[name] = counted
     if any(name.startswith(NFS) for name in asked):
         with suppress(OSError):
             mounts = parse_mounts(mountstats.with_name("mountinfo").read_bytes())
             servers = parse_mountstats(mountstats.read_text("utf-8", "surrogateescape"), mounts)
             for name in asked & {NFS + name for name in servers}:  # busy while requests are under way
                 of = servers[name.removeprefix(NFS)]
-                found[name] = Counters(of.round_trip_ms, of.whole_ms, of.read + of.written)
-    return found
+                counters[name] = Counters(of.round_trip_ms, of.whole_ms, of.read + of.written)
+    return counters
 
 
 def parse_block(text: str) -> Counters:
@@ -102,18 +102,18 @@ def measure(
     ``began`` says of each device when its claims were made, on the clock of samples.
     """
     asked, claims = set(devices), began or {}
-    found: dict[str, Sample] = {}
-    for before in (kept, found):
-        if before is found:
+    samples: dict[str, Sample] = {}
+    for before in (kept, samples):
+        if before is samples:
             time.sleep(_PAUSE)
         at = clock()
         for name, counters in look(asked).items():
-            if name not in found or found[name].use is None:
+            if name not in samples or samples[name].use is None:
                 now = Sample(at=at, **counters._asdict())
-                found[name] = _after(before.get(name), now, claims.get(name, ()))
-        if all(entry.use is not None for entry in found.values()):
+                samples[name] = _after(before.get(name), now, claims.get(name, ()))
+        if all(entry.use is not None for entry in samples.values()):
             break
-    return found
+    return samples
 
 
 def _after(before: Sample | None, now: Sample, began: Sequence[float]) -> Sample:

@@ -30,8 +30,9 @@ from ses_client.messages.message import JSON
 from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
+from ses.elsewhere import close_all_from
 from ses.place.claims import Holder, holder, namespace, of_process
-from ses.place.directories import close_all_from, held_in
+from ses.place.directories import held_in
 from ses.place.request import check_name, random_name
 
 T = TypeVar("T")
@@ -201,15 +202,15 @@ def named(client: ServiceClient, name: str) -> Place:
     if len(name) == 16 and not name.strip("0123456789abcdef"):
         return client.place(name)
     path = Path(name).absolute()
-    found = (
+    places = (
         client.places(path=str(path)) or client.places(path=str(path.resolve())) if name else client.places()
     )
-    if not found:
+    if not places:
         raise NotFoundError(f"The service knows no open place {name}. List them by ses places.")
-    if len(found) > 1:
-        ids = ", ".join(entry.place_id for entry in found[:10])
+    if len(places) > 1:
+        ids = ", ".join(entry.place_id for entry in places[:10])
         raise UsageError(f"{name or 'What you have'} was given several times: {ids}. Name one by its id.")
-    return found[0]
+    return places[0]
 
 
 def _made(path: str, name: str | None) -> tuple[str | None, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -87,14 +88,12 @@ def with_directories(chosen: DirectorySet) -> DirectorySet:
 
 def settings() -> dict[str, DirectorySet]:
     """Return the sets that the files describe; the user's own come before those of the machine."""
-    found: dict[str, DirectorySet] = {}
+    sets: dict[str, DirectorySet] = {}
     for folder in (_OF_MACHINE, own_directory()):
-        try:
-            described = read_toml(folder / _FILE)
-        except NotFoundError:
-            continue
-        found |= {name: _read(folder / _FILE, name, about) for name, about in described.items()}
-    return found
+        file = folder / _FILE
+        if os.path.exists(file):  # noqa: PTH110  # a home may be closed to root
+            sets |= {name: _read(file, name, about) for name, about in read_toml(file).items()}
+    return sets
 
 
 def _read(file: Path, name: str, about: Any) -> DirectorySet:

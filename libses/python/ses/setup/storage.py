@@ -17,7 +17,7 @@ from ses.lustre.targets import mounted_at
 from ses.place.described import DIRECTORIES
 from ses.place.described import look as look_at_set
 from ses.place.described import turtle as set_turtle
-from ses.union.branches import look
+from ses.union.branches import apart, look
 from ses.union.branches import turtle as union_turtle
 from ses.union.hidden import hidden
 from ses.union.unmounted import check_mounted, on_the_root
@@ -62,31 +62,35 @@ def set_of(directories: Sequence[str], exporters: Sequence[str]) -> Storage:
 
     Raises NotFoundError for one that cannot be looked at.
     """
-    found = look_at_set(DIRECTORIES, directories)
-    targets = _targets("node_exporter", exporters, found.name)
-    paths = tuple(directory.directory for directory in found.directories)
+    directory_set = look_at_set(DIRECTORIES, directories)
+    targets = _targets("node_exporter", exporters, directory_set.name)
+    paths = tuple(directory.directory for directory in directory_set.directories)
     check_mounted(paths)
     return Storage(
-        found.name,
+        directory_set.name,
         "",
         len(paths),
-        set_turtle(found, bool(targets)) + _observed(f"{_SITE}/{found.name}/set", found.name, targets),
-        targets or (Target(found.name, "directories", paths=paths),),
+        set_turtle(directory_set, bool(targets))
+        + _observed(f"{_SITE}/{directory_set.name}/set", directory_set.name, targets),
+        targets or (Target(directory_set.name, "directories", paths=paths),),
         () if targets else tuple(hidden(paths)),
     )
 
 
-def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
+def storage_at(mount: Path, exporters: Sequence[str], others: Sequence[Storage] = ()) -> Storage:
     """Look at what is mounted at a directory: a mergerfs union or Lustre.
 
-    ``exporters`` are the addresses of those that see its elements.  Without any, the monitor looks at the
-    branches of a union itself, on this machine.  Raises NotFoundError when it is neither, UsageError for
-    Lustre without exporters, and SesError where the disk of a branch is not mounted.
+    A union has another name than ``others`` that are mounted elsewhere.  ``exporters`` are the addresses of
+    those that see its elements.  Without any, the monitor looks at the branches of a union itself, on this
+    machine.  Raises NotFoundError when it is neither, UsageError for Lustre without exporters, and SesError
+    where the disk of a branch is not mounted.
     """
     try:
         union = look(mount)
     except NotFoundError:
         return _lustre(mount, exporters)
+    if any(other.name == union.name and other.mount_point != union.mount_point for other in others):
+        union = apart(union)
     targets = _targets("node_exporter", exporters, union.name)
     seen = Target(union.name, "mergerfs", paths=(union.mount_point,))
     branches = [branch.directory for branch in union.branches]

@@ -56,7 +56,8 @@ def write(answers: Answers) -> None:
     if there:
         raise SesError(
             f"Nothing was written: {', '.join(there)} {'is' if len(there) == 1 else 'are'} there already. "
-            "Move that away, or name another directory."
+            "Move that away, or name another directory. To add a storage system: ses discover --turtle FILE, "
+            "then ses kb import --discovered FILE."
         )
     try:
         _write(answers, _service())

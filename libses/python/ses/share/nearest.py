@@ -31,7 +31,10 @@ def ranked(nodes: Sequence[str], size: int, items: int) -> list[Candidate]:
     Each is tried with a region of ``size`` and ``items``, so that one without the room is none.
     """
     tried = [_try(node, size, items) for node in nodes]
-    return sorted(tried, key=lambda one: float("inf") if one.microseconds is None else one.microseconds)
+    return sorted(
+        tried,
+        key=lambda candidate: float("inf") if candidate.microseconds is None else candidate.microseconds,
+    )
 
 
 def _try(node: str, size: int, items: int) -> Candidate:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError
 from ses_client.messages.requirements import Subject
-from ses_client.unions import read_union
+from ses_client.unions import read_union, union_of
 
 from ses.output import console, line, print_json
 from ses.union.creations import Creations
@@ -28,10 +28,12 @@ _BLIND_SECONDS = 15.0  # without a look, before everything is given back: what i
 
 
 def is_union(directory: Path) -> bool:
-    """Return whether a mergerfs union is mounted there."""
+    """Return whether a mergerfs union is mounted there.  Raises NotFoundError for a directory of one."""
     try:
         read_union(directory)
     except NotFoundError:
+        if mount := union_of(directory):
+            raise NotFoundError(f"{directory} is a directory of a mergerfs union: name {mount}.") from None
         return False
     except SesError:  # it is one, which does not say what its branches are: whoever uses it says so
         pass

@@ -11,13 +11,15 @@ import socket
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ses_client.errors import SesError
 from ses_client.mounts import file_system_at
 from ses_client.unions import read_union
 
+from ses.elsewhere import PATIENCE, ask_elsewhere
 from ses.literal import PREFIXES, element, literal
 
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
@@ -72,19 +74,30 @@ class Union:
 
 
 def look(mount: Path) -> Union:
-    """Return the union mounted at a directory.  Raises NotFoundError when there is none."""
+    """Return the union mounted at a directory.
+
+    Raises NotFoundError when there is none, and SesError where a branch does not answer.
+    """
     union = read_union(mount)
     name = _name(Path(union.mount_point).name) or "union"
     paths = [branch.path for branch in union.branches]
+    seen = ask_elsewhere(paths, lambda: _file_system)
+    if silent := [path for path in paths if path not in seen]:
+        raise SesError(f"{', '.join(silent)} did not answer within {PATIENCE:g} s. See findmnt and dmesg.")
     return Union(
         name,
         union.mount_point,
         socket.gethostname(),
         tuple(
-            Branch(called, branch.path, branch.mode, *_file_system(branch.path))
+            Branch(called, branch.path, branch.mode, *seen[branch.path])
             for called, branch in zip(names_of(paths), union.branches, strict=True)
         ),
     )
+
+
+def apart(union: Union) -> Union:
+    """Return it with a name of its own, as the service gives one whose name another has."""
+    return replace(union, name=f"{union.name}-{zlib.crc32(os.fsencode(union.mount_point)):08x}")
 
 
 def turtle(union: Union) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 from ses_client.errors import SesError
 from ses_client.unions import Union, hold_back, parse_branches, read_union
 
+from ses.elsewhere import ask_elsewhere
 from ses.union.steering import Space
 from ses.whole_file import write_whole
 
@@ -27,14 +28,14 @@ _ATTRIBUTE = "user.mergerfs.branches"
 
 def spaces(union: Union) -> dict[str, Space]:
     """Return what is free on each branch; those that cannot be looked at are left out."""
-    found = {}
+    free = {}
     for branch in union.branches:
         with suppress(OSError):
             status = os.statvfs(branch.path)
             writable = not status.f_flag & os.ST_RDONLY and (status.f_favail > 0 or not status.f_files)
             unit = status.f_frsize
-            found[branch.path] = Space(status.f_blocks * unit, status.f_bavail * unit, writable)
-    return found
+            free[branch.path] = Space(status.f_blocks * unit, status.f_bavail * unit, writable)
+    return free
 
 
 def held(union: Union) -> frozenset[str]:
@@ -94,13 +95,22 @@ def give_back(path: Path) -> list[str]:
     return sorted(held(union))
 
 
-def held_here(mounts: Iterable[str]) -> dict[str, str]:
-    """Return why branches of unions that this node mounts are held back, by their paths."""
-    found: dict[str, str] = {}
-    for mount in mounts:
-        with suppress(SesError, OSError):
-            found |= reasons(read_union(mount))
-    return found
+def held_here(mounts: Sequence[str]) -> dict[str, str]:
+    """Return why branches of unions that this node mounts are held back, by their paths.
+
+    Those of a union that hangs are not known.
+    """
+    held_back: dict[str, str] = {}
+    for of_union in ask_elsewhere(mounts, lambda: _reasons_at).values() if mounts else ():
+        held_back |= of_union
+    return held_back
+
+
+def _reasons_at(mount: str) -> dict[str, str]:
+    try:
+        return reasons(read_union(mount))
+    except (SesError, OSError):
+        return {}
 
 
 def reasons(union: Union) -> dict[str, str]:

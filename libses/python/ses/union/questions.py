@@ -22,10 +22,9 @@ _EVERY_SECONDS = 1.0
 def ask(client: ServiceClient, directory: Path, subject: Subject) -> Loads:
     """Return what the service knows of the union mounted there now.  Raises SesError."""
     mount = os.path.realpath(directory)
-    elements = [
-        element
-        for element in client.elements().elements
-        if element.backend == "mergerfs" and os.path.realpath(element.mount_point) == mount
+    unions = [element for element in client.elements().elements if element.backend == "mergerfs"]
+    elements = [element for element in unions if element.mount_point == mount] or [
+        element for element in unions if os.path.realpath(element.mount_point) == mount
     ]
     if not elements:
         raise NotFoundError(f"The site describes no mergerfs union at {directory}.")

@@ -69,12 +69,12 @@ class Streams:
 
 
 def _union_processes() -> list[str]:
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (process / "comm").read_bytes() == b"mergerfs\n":
-                found.append(str(process))
-    return found
+                processes.append(str(process))
+    return processes
 
 
 def _branches_written(process: str, paths: Sequence[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -16,8 +16,9 @@ _FSTAB = Path("/etc/fstab")
 
 def check_mounted(directories: Sequence[str]) -> None:
     """Raise SesError where a directory is on another mount than fstab has for it, further up."""
-    mounted = [Path(mount.point) for mount in parse_mounts(MOUNTINFO.read_bytes())]
-    wanted = [*map(Path.resolve, _mount_points())]
+    mounted = {Path(mount.point) for mount in parse_mounts(MOUNTINFO.read_bytes())}
+    # One that is mounted is called as it is there, and may hang.
+    wanted = [point if point in mounted else point.resolve() for point in _mount_points()]
     for directory in directories:
         point, here = (_nearest(points, Path(directory).resolve()) for points in (wanted, mounted))
         if len(point.parts) > len(here.parts):
@@ -46,7 +47,7 @@ def on_the_root(directories: Sequence[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _nearest(points: Sequence[Path], path: Path) -> Path:
+def _nearest(points: Iterable[Path], path: Path) -> Path:
     """Return the last of some mount points on the way to a path."""
     above = (point for point in points if path.is_relative_to(point))
     return max(above, key=lambda point: len(point.parts), default=Path("/"))

@@ -36,9 +36,9 @@ Predicts predicts(std::string_view kind) {
 } // namespace
 
 void use_classes(const py::dict &classes) {
-  for (auto [name, one] : classes)
+  for (auto [name, type] : classes)
     known_classes()[name.cast<std::string>()] =
-        py::reinterpret_borrow<py::object>(one).release().ptr();
+        py::reinterpret_borrow<py::object>(type).release().ptr();
 }
 
 py::object class_of(const char *name) {
@@ -55,9 +55,9 @@ py::object member_of(const char *enumeration, std::string_view name) {
 
 Handle handle_of(py::handle object) {
   object.inc_ref();
-  return {object.ptr(), [](void *one) {
+  return {object.ptr(), [](void *held) {
             py::gil_scoped_acquire lock;
-            Py_DECREF(static_cast<PyObject *>(one));
+            Py_DECREF(static_cast<PyObject *>(held));
           }};
 }
 
@@ -123,10 +123,10 @@ void in(py::handle from, ElementPtr &to) {
   json::text(made->row, made->target);
   made->row += ']';
   made->number = number_of(made->id);
-  for (py::handle one : from.attr("stated")) {
+  for (py::handle pair : from.attr("stated")) {
     auto &[name, value] = made->stated.emplace_back();
-    in(one[py::int_(0)], name);
-    in(one[py::int_(1)], value);
+    in(pair[py::int_(0)], name);
+    in(pair[py::int_(1)], value);
   }
   made->object = handle_of(from);
   to = made;

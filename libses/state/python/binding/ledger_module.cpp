@@ -40,8 +40,8 @@ WhyPtr why_in(const py::object &explained, const py::object &expected_from) {
 
 Ledger::Explain explain_in(const py::object &explain) {
   return [explain](std::int64_t decision, const std::string &user) -> WhyPtr {
-    py::object found = explain(decision, out(user));
-    return found.is_none() ? nullptr : why_in(found[py::int_(0)], found[py::int_(1)]);
+    py::object why = explain(decision, out(user));
+    return why.is_none() ? nullptr : why_in(why[py::int_(0)], why[py::int_(1)]);
   };
 }
 
@@ -96,8 +96,8 @@ py::tuple take_alike(std::deque<Size> &sizes, std::size_t &limit) {
     return path ? Text(pattern_of(*path)) : Text();
   };
   auto kind = [](const Size &size) {
-    const auto &one = *size.placement;
-    return std::tuple(one.held != nullptr, one.ended_at.has_value(), size.known);
+    const auto &placement = *size.placement;
+    return std::tuple(placement.held != nullptr, placement.ended_at.has_value(), size.known);
   };
   const auto first = sizes.front();
   const auto pattern_first = pattern(first);
@@ -149,8 +149,8 @@ void bind_ledger(py::module_ &module) {
              ledger.hooks.taken_over = [taken_over](Id id, double now) {
                taken_over(text_of(id), now);
              };
-             ledger.hooks.left = [left](const Placement &one) {
-               left(out(one.subject->node), text_of(one.id));
+             ledger.hooks.left = [left](const Placement &placement) {
+               left(out(placement.subject->node), text_of(placement.id));
              };
              ledger.hooks.reported = [reported](const PlacementPtr &opened,
                                                 const PlacementPtr &before, const Number &bytes) {
@@ -216,8 +216,8 @@ void bind_ledger(py::module_ &module) {
               const py::object &explain) {
              auto taken = ledger.take(files, node, now, explain_in(explain));
              py::list refused;
-             for (const auto &one : taken.refused)
-               refused.append(py::make_tuple(text_of(one.id), out(one.why)));
+             for (const auto &refusal : taken.refused)
+               refused.append(py::make_tuple(text_of(refusal.id), out(refusal.why)));
              return py::make_tuple(texts(taken.unknown), refused, texts(taken.inherited));
            })
       .def("_open_on", [](const Ledger &ledger,
@@ -236,8 +236,8 @@ void bind_ledger(py::module_ &module) {
            })
       .def("is_own",
            [](const Ledger &ledger, const std::string &id) {
-             auto one = ledger.find(id_in(id));
-             return one && (!one->ended || ledger.is_ended_by_node(one->id));
+             auto placement = ledger.find(id_in(id));
+             return placement && (!placement->ended || ledger.is_ended_by_node(placement->id));
            })
       .def(
           "records",

@@ -14,50 +14,50 @@ struct Member {
 };
 
 template <auto member> constexpr Member plain_member(const char *name) {
-  return {name, [](const Placement &one) { return out(one.*member); },
-          [](Placement &one, py::handle value) { in(value, one.*member); }};
+  return {name, [](const Placement &placement) { return out(placement.*member); },
+          [](Placement &placement, py::handle value) { in(value, placement.*member); }};
 }
 
 py::object handle_or_empty(const Handle &handle) { return handle ? out(handle) : py::tuple(); }
 
 /* Another explanation with one part changed: others may have the one there is. */
-template <class Change> void explain(Placement &one, Change change) {
-  auto why = one.why ? std::make_shared<Why>(*one.why) : std::make_shared<Why>();
+template <class Change> void explain(Placement &placement, Change change) {
+  auto why = placement.why ? std::make_shared<Why>(*placement.why) : std::make_shared<Why>();
   change(*why);
-  one.why = std::move(why);
+  placement.why = std::move(why);
 }
 
-void set_requirements(Placement &one, py::handle value) {
-  explain(one, [&](Why &why) { why_of_requirements(why, value); });
+void set_requirements(Placement &placement, py::handle value) {
+  explain(placement, [&](Why &why) { why_of_requirements(why, value); });
 }
 
-py::object get_notes(const Placement &one) {
-  auto notes = one.notes;
-  if (one.why && one.why_notes)
-    notes.insert(notes.end(), one.why->notes.begin(), one.why->notes.end());
+py::object get_notes(const Placement &placement) {
+  auto notes = placement.notes;
+  if (placement.why && placement.why_notes)
+    notes.insert(notes.end(), placement.why->notes.begin(), placement.why->notes.end());
   return out(notes);
 }
 
 /* In the order of Python's class. */
 constexpr Member members[] = {
-    {"placement_id", [](const Placement &one) { return out(text_of(one.id)); },
-     [](Placement &one, py::handle value) {
+    {"placement_id", [](const Placement &placement) { return out(text_of(placement.id)); },
+     [](Placement &placement, py::handle value) {
        std::string text;
        in(value, text);
        auto id = id_of(text);
        if (!id)
          throw py::value_error("no id of a placement: " + text);
-       one.id = *id;
+       placement.id = *id;
      }},
     plain_member<&Placement::subject>("subject"),
-    {"element", [](const Placement &one) { return out(one.elements.at(0)); },
-     [](Placement &one, py::handle value) {
+    {"element", [](const Placement &placement) { return out(placement.elements.at(0)); },
+     [](Placement &placement, py::handle value) {
        ElementPtr element;
        in(value, element);
-       if (one.elements.empty())
-         one.elements.push_back(element);
+       if (placement.elements.empty())
+         placement.elements.push_back(element);
        else
-         one.elements[0] = element;
+         placement.elements[0] = element;
      }},
     plain_member<&Placement::backend>("backend"),
     plain_member<&Placement::distance>("distance"),
@@ -65,35 +65,41 @@ constexpr Member members[] = {
     plain_member<&Placement::lease_until>("lease_until"),
     plain_member<&Placement::predicted>("predicted"),
     {"requirements",
-     [](const Placement &one) {
-       return handle_or_empty(one.why ? one.why->requirements : nullptr);
+     [](const Placement &placement) {
+       return handle_or_empty(placement.why ? placement.why->requirements : nullptr);
      },
      set_requirements},
     {"candidates",
-     [](const Placement &one) { return handle_or_empty(one.why ? one.why->candidates : nullptr); },
-     [](Placement &one, py::handle value) {
-       explain(one, [&](Why &why) { why.candidates = handle_of(value); });
+     [](const Placement &placement) {
+       return handle_or_empty(placement.why ? placement.why->candidates : nullptr);
+     },
+     [](Placement &placement, py::handle value) {
+       explain(placement, [&](Why &why) { why.candidates = handle_of(value); });
      }},
     {"refused",
-     [](const Placement &one) { return handle_or_empty(one.why ? one.why->refused : nullptr); },
-     [](Placement &one, py::handle value) {
-       explain(one, [&](Why &why) { why.refused = handle_of(value); });
+     [](const Placement &placement) {
+       return handle_or_empty(placement.why ? placement.why->refused : nullptr);
+     },
+     [](Placement &placement, py::handle value) {
+       explain(placement, [&](Why &why) { why.refused = handle_of(value); });
      }},
     plain_member<&Placement::rank>("rank"),
     plain_member<&Placement::batch_number>("batch_number"),
     plain_member<&Placement::batch_size>("batch_size"),
     {"notes", get_notes,
-     [](Placement &one, py::handle value) {
-       in(value, one.notes);
-       one.why_notes = false;
+     [](Placement &placement, py::handle value) {
+       in(value, placement.notes);
+       placement.why_notes = false;
      }},
     {"stripes",
-     [](const Placement &one) { return one.elements.size() > 1 ? out(one.elements) : py::tuple(); },
-     [](Placement &one, py::handle value) {
+     [](const Placement &placement) {
+       return placement.elements.size() > 1 ? out(placement.elements) : py::tuple();
+     },
+     [](Placement &placement, py::handle value) {
        if (py::len(value) > 0)
-         in(value, one.elements);
-       else if (one.elements.size() > 1)
-         one.elements.resize(1);
+         in(value, placement.elements);
+       else if (placement.elements.size() > 1)
+         placement.elements.resize(1);
      }},
     plain_member<&Placement::stripe_count>("stripe_count"),
     plain_member<&Placement::stripe_size>("stripe_size"),
@@ -101,9 +107,11 @@ constexpr Member members[] = {
     plain_member<&Placement::expected_bytes>("expected_bytes"),
     plain_member<&Placement::expected_from>("expected_from"),
     {"state",
-     [](const Placement &one) { return member_of("PlacementState", one.ended ? "ended" : "open"); },
-     [](Placement &one, py::handle value) {
-       one.ended = value.attr("value").cast<std::string>() == "ended";
+     [](const Placement &placement) {
+       return member_of("PlacementState", placement.ended ? "ended" : "open");
+     },
+     [](Placement &placement, py::handle value) {
+       placement.ended = value.attr("value").cast<std::string>() == "ended";
      }},
     plain_member<&Placement::path>("path"),
     plain_member<&Placement::device>("device"),
@@ -117,22 +125,25 @@ constexpr Member members[] = {
     plain_member<&Placement::bytes_written>("bytes_written"),
     plain_member<&Placement::achieved>("achieved"),
     plain_member<&Placement::file_verdict>("file_verdict"),
-    {"held", [](const Placement &one) { return one.held ? out(one.held->object) : py::none(); },
-     [](Placement &one, py::handle value) {
+    {"held",
+     [](const Placement &placement) {
+       return placement.held ? out(placement.held->object) : py::none();
+     },
+     [](Placement &placement, py::handle value) {
        if (value.is_none())
-         return one.held.reset();
+         return placement.held.reset();
        auto held = std::make_shared<Held>();
        held->object = handle_of(value);
        in(class_of("held_text")(value), held->row);
-       one.held = held;
+       placement.held = held;
      }},
 };
 constexpr std::size_t needed = 7; /* members without a default */
 
-void set(Placement &one, std::string_view name, py::handle value) {
+void set(Placement &placement, std::string_view name, py::handle value) {
   for (const auto &member : members)
     if (name == member.name)
-      return member.set(one, value);
+      return member.set(placement, value);
   throw py::type_error("a placement has no " + std::string(name));
 }
 
@@ -158,27 +169,27 @@ PlacementPtr make(const py::args &args, const py::kwargs &kwargs) {
   return made;
 }
 
-PlacementPtr replaced(const Placement &one, const py::kwargs &changes) {
-  auto made = std::make_shared<Placement>(one);
+PlacementPtr replaced(const Placement &placement, const py::kwargs &changes) {
+  auto made = std::make_shared<Placement>(placement);
   for (auto [name, value] : changes)
     set(*made, name.cast<std::string>(), value);
   return made;
 }
 
-bool equal(const Placement &one, const Placement &other) {
-  if (&one == &other)
+bool equal(const Placement &first, const Placement &second) {
+  if (&first == &second)
     return true;
   for (const auto &member : members)
-    if (!member.get(one).equal(member.get(other)))
+    if (!member.get(first).equal(member.get(second)))
       return false;
   return true;
 }
 
-std::string shown(const Placement &one) {
+std::string shown(const Placement &placement) {
   std::string text = "Placement(";
   for (const auto &member : members)
     text += std::string(text.back() == '(' ? "" : ", ") + member.name + "=" +
-            py::repr(member.get(one)).cast<std::string>();
+            py::repr(member.get(placement)).cast<std::string>();
   return text + ")";
 }
 
@@ -188,8 +199,8 @@ void why_of_requirements(Why &why, py::handle requirements) {
   why.requirements = handle_of(requirements);
   why.required.clear();
   why.rate = why.hard_rate = 0.0;
-  for (py::handle one : requirements) {
-    auto stated = one.attr("requirement");
+  for (py::handle requirement : requirements) {
+    auto stated = requirement.attr("requirement");
     auto &required = why.required.emplace_back();
     in(stated.attr("kind"), required.kind);
     in(stated.attr("bound"), required.bound);
@@ -208,15 +219,16 @@ void bind_placement(py::module_ &module) {
   bound.def(py::init(&make));
   for (const auto &member : members)
     bound.def_property_readonly(member.name, member.get);
-  bound.def_property_readonly("elements", [](const Placement &one) {
-    py::tuple names(one.elements.size());
-    for (std::size_t at = 0; at < one.elements.size(); at++)
-      names[at] = out(one.elements[at]->id);
+  bound.def_property_readonly("elements", [](const Placement &placement) {
+    py::tuple names(placement.elements.size());
+    for (std::size_t at = 0; at < placement.elements.size(); at++)
+      names[at] = out(placement.elements[at]->id);
     return names;
   });
-  bound.def_property_readonly("node", [](const Placement &one) { return out(one.subject->node); });
-  bound.def_property_readonly("is_judged",
-                              [](const Placement &one) { return one.file_verdict != nullptr; });
+  bound.def_property_readonly(
+      "node", [](const Placement &placement) { return out(placement.subject->node); });
+  bound.def_property_readonly(
+      "is_judged", [](const Placement &placement) { return placement.file_verdict != nullptr; });
   bound.def("replaced", &replaced);
   bound.def("__eq__", &equal, py::is_operator());
   bound.def("__repr__", &shown);

@@ -55,8 +55,8 @@ void RowArray::bytes(std::string_view value) {
   static constexpr char digits[] = "0123456789abcdef";
   separate();
   _text += R"(\"\\\\x)";
-  for (char one : value) {
-    auto byte = static_cast<unsigned char>(one);
+  for (char character : value) {
+    auto byte = static_cast<unsigned char>(character);
     _text += digits[byte >> 4U];
     _text += digits[byte & 15U];
   }

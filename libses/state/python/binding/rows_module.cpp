@@ -115,9 +115,9 @@ std::unique_ptr<Rows> placement_rows(std::vector<PlacementPtr> placements,
   if (explanations.size() != placements.size())
     throw py::value_error("an explanation, or none, of each placement is needed");
   return placed(std::move(placements),
-                [explanations = std::move(explanations),
-                 service = std::move(service)](auto &row, const Placement &one, std::size_t at) {
-                  placement_row(row, one, explanations[at], service);
+                [explanations = std::move(explanations), service = std::move(service)](
+                    auto &row, const Placement &placement, std::size_t at) {
+                  placement_row(row, placement, explanations[at], service);
                 });
 }
 
@@ -143,8 +143,9 @@ void bind_rows(py::module_ &module) {
                return texts;
              });
   module.def("file_rows", [](std::vector<PlacementPtr> placements) {
-    return placed(std::move(placements),
-                  [](auto &row, const Placement &one, std::size_t) { file_row(row, one); });
+    return placed(std::move(placements), [](auto &row, const Placement &placement, std::size_t) {
+      file_row(row, placement);
+    });
   });
 }
 

@@ -31,39 +31,42 @@ template <class Row, class T> void put(Row &row, const std::optional<T> &value) 
 
 /* EXPLANATION is the id of the placement that it is stored with, SERVICE who carries this one. */
 template <class Row>
-void placement_row(Row &row, const Placement &one, const Text &explanation,
+void placement_row(Row &row, const Placement &placement, const Text &explanation,
                    const std::string &service) {
-  const auto &subject = *one.subject;
-  auto device = one.device ? Text(std::to_string(*one.device)) : Text();
-  auto held = one.held ? Text(one.held->row) : Text();
+  const auto &subject = *placement.subject;
+  auto device = placement.device ? Text(std::to_string(*placement.device)) : Text();
+  auto held = placement.held ? Text(placement.held->row) : Text();
   auto add = [&row](const auto &...values) { (put(row, values), ...); };
-  add(text_of(one.id), std::string_view(one.ended ? "ended" : "open"));
+  add(text_of(placement.id), std::string_view(placement.ended ? "ended" : "open"));
   add(subject.user, subject.application, subject.vo, subject.node, subject.job);
-  add(one.backend, elements_text(one), one.stripe_size);
-  add(one.distance, one.rank, one.batch_number, one.batch_size, one.decided_by);
-  add(one.expected_bytes, one.expected_from, predicted_text(one), notes_text(one));
-  add(one.path, device, one.inode, one.pid);
-  add(one.placed_at);
-  std::isfinite(one.lease_until) ? row.number(one.lease_until) : row.null();
-  add(one.opened_at, one.ended_at, one.end_reason, one.bytes_written);
-  add(explanation, one.idle, service, held);
+  add(placement.backend, elements_text(placement), placement.stripe_size);
+  add(placement.distance, placement.rank, placement.batch_number, placement.batch_size,
+      placement.decided_by);
+  add(placement.expected_bytes, placement.expected_from, predicted_text(placement),
+      notes_text(placement));
+  add(placement.path, device, placement.inode, placement.pid);
+  add(placement.placed_at);
+  std::isfinite(placement.lease_until) ? row.number(placement.lease_until) : row.null();
+  add(placement.opened_at, placement.ended_at, placement.end_reason, placement.bytes_written);
+  add(explanation, placement.idle, service, held);
 }
 
 /* Of a file that ended, and what came of it. */
-template <class Row> void file_row(Row &row, const Placement &one) {
+template <class Row> void file_row(Row &row, const Placement &placement) {
   static const Achieved nothing;
-  const auto *achieved = one.achieved.get();
+  const auto *achieved = placement.achieved.get();
   const auto &figures = achieved ? *achieved : nothing;
-  const FileVerdict *judged = one.file_verdict.get();
-  const auto &subject = *one.subject;
+  const FileVerdict *judged = placement.file_verdict.get();
+  const auto &subject = *placement.subject;
   auto rate = [](double amount, double seconds) {
     return seconds > 0 && amount > 0 ? Number(amount / seconds) : Number();
   };
   auto add = [&row](const auto &...values) { (put(row, values), ...); };
-  add(text_of(one.id), subject.user, subject.application, subject.vo, subject.job, subject.node);
-  add(one.elements.at(0)->id, one.path);
-  add(one.opened_at.value_or(one.placed_at), one.ended_at, one.end_reason);
-  add(achieved ? Number(figures.bytes_written) : one.bytes_written);
+  add(text_of(placement.id), subject.user, subject.application, subject.vo, subject.job,
+      subject.node);
+  add(placement.elements.at(0)->id, placement.path);
+  add(placement.opened_at.value_or(placement.placed_at), placement.ended_at, placement.end_reason);
+  add(achieved ? Number(figures.bytes_written) : placement.bytes_written);
   add(achieved ? Number(figures.bytes_read) : Number());
   add(rate(figures.bytes_written, figures.writing_seconds));
   add(rate(figures.bytes_read, figures.reading_seconds));
@@ -72,13 +75,13 @@ template <class Row> void file_row(Row &row, const Placement &one) {
   if (judged && judged->worst) {
     const auto &worst = judged->kinds.at(*judged->worst);
     add(worst.kind->record, worst.bound, worst.predicted, worst.achieved);
-  } else if (!one.predicted.empty()) {
-    const auto &first = one.predicted[0];
+  } else if (!placement.predicted.empty()) {
+    const auto &first = placement.predicted[0];
     add(first.kind->record, first.bound, first.value, Number());
   } else {
     add(Text(), Number(), Number(), Number());
   }
-  row.bytes(detail_body(one));
+  row.bytes(detail_body(placement));
 }
 
 } // namespace ses::state

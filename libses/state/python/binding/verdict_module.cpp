@@ -22,16 +22,17 @@ std::span<const double> column(const Floats &values) {
 py::list judge(Ledger &ledger, const LoadHistory &history, std::size_t limit) {
   py::list judged;
   for (; limit > 0 && !ledger.to_judge.empty(); limit--) {
-    auto one = ledger.to_judge.front();
+    auto placement = ledger.to_judge.front();
     ledger.to_judge.pop_front();
-    double begin = one->opened_at.value_or(one->placed_at);
-    const auto &element = one->elements.at(0)->id;
-    auto verdict = std::make_shared<const FileVerdict>(
-        verdict_of(*one, history.during(element, begin, one->ended_at.value_or(begin))));
-    bool again = one->file_verdict != nullptr; /* its figures came late */
-    if (ledger.keep_verdict(one, verdict))
-      judged.append(py::make_tuple(out(one->subject->vo), out(element), out(verdict->verdict),
-                                   again, out(prediction_error(*verdict, one->achieved.get()))));
+    double begin = placement->opened_at.value_or(placement->placed_at);
+    const auto &element = placement->elements.at(0)->id;
+    auto verdict = std::make_shared<const FileVerdict>(verdict_of(
+        *placement, history.during(element, begin, placement->ended_at.value_or(begin))));
+    bool again = placement->file_verdict != nullptr; /* its figures came late */
+    if (ledger.keep_verdict(placement, verdict))
+      judged.append(py::make_tuple(out(placement->subject->vo), out(element), out(verdict->verdict),
+                                   again,
+                                   out(prediction_error(*verdict, placement->achieved.get()))));
   }
   return judged;
 }

@@ -131,13 +131,13 @@ def _effect(where: ElementName) -> Effect | None:
     return _rendered(dependents)
 
 
-def _rendered(found: Without) -> Effect:
+def _rendered(without: Without) -> Effect:
     return Effect(
-        open_placements=found.open_placements,
-        open_in_system=found.open_in_system,
-        other_elements=found.others,
-        requirement_sets=found.sets_total,
-        requirement_sets_asked=found.sets_asked,
+        open_placements=without.open_placements,
+        open_in_system=without.open_in_system,
+        other_elements=without.others,
+        requirement_sets=without.sets_total,
+        requirement_sets_asked=without.sets_asked,
         moved=[
             MovedSet(
                 level=moved.level.value,
@@ -148,6 +148,6 @@ def _rendered(found: Without) -> Effect:
                 if moved.distance_instead is None
                 else round(moved.distance_instead, render.PLACES),
             )
-            for moved in found.moved
+            for moved in without.moved
         ],
     )

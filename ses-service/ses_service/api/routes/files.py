@@ -62,7 +62,7 @@ def files(query_data: FilesQuery) -> Response:
 @blueprint.doc(responses=answers(Received, 404))
 def file(placement_id: str) -> Response:
     """Say what a file received, kind by kind, and how that went over time"""
-    record, detail = runtime().files.one(placement_id)
+    record, detail = runtime().files.file(placement_id)
     who = caller()
     if who.role is Role.USER and record.user != who.user:
         raise ForbiddenProblem("This file belongs to somebody else.")

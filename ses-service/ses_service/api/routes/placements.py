@@ -66,7 +66,7 @@ def placement(placement_id: str) -> Response:
 
     With the first ranks and the refused elements at the moment of the decision.
     """
-    record = runtime().placements.one(placement_id)
+    record = runtime().placements.placement(placement_id)
     who = caller()
     if who.role is Role.USER and record.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")

@@ -45,29 +45,29 @@ def listed(query_data: PlacesQuery) -> Response:
     asked, now = query_data, runtime()
     user = whose(caller(), asked.user, "places")
 
-    def accept(one: Placement) -> bool:
+    def accept(placement: Placement) -> bool:
         return (
-            one.held is not None
-            and one.state.value == asked.state
-            and user in (None, one.subject.user)
-            and asked.path in (None, one.path)
-            and asked.storage_system in (None, one.element.storage_system)
+            placement.held is not None
+            and placement.state.value == asked.state
+            and user in (None, placement.subject.user)
+            and asked.path in (None, placement.path)
+            and asked.storage_system in (None, placement.element.storage_system)
         )
 
     wanted = {"state": asked.state, "user": user, "path": asked.path, "backend": OF_DIRECTORIES}
     exact = {name: value for name, value in wanted.items() if value is not None}
-    found = now.placements.listed(accept, asked.limit, exact)
-    return render.answer(PlaceList(places=[places.shown(now, entry) for entry in found]))
+    placements = now.placements.listed(accept, asked.limit, exact)
+    return render.answer(PlaceList(places=[places.shown(now, entry) for entry in placements]))
 
 
 @blueprint.get("/v1/places/<place_id>")
 @allow()
-@blueprint.doc(responses=answers(PlaceGiven, 404))
-def one(place_id: str) -> Response:
+@blueprint.doc(responses=answers(PlaceGiven, 404), operation_id="get_places_one")
+def place(place_id: str) -> Response:
     """Explain a place"""
     now = runtime()
-    place = now.placements.explained(places.find(now, caller(), place_id))
-    return render.answer(places.explained(now, place))
+    placement = now.placements.explained(places.find(now, caller(), place_id))
+    return render.answer(places.explained(now, placement))
 
 
 @blueprint.post(operations.RENEW.route)

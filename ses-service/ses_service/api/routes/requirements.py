@@ -190,19 +190,19 @@ def _set_answer(requirement_set: RequirementSet) -> Response:
     )
 
 
-def _suggested(one: Suggested) -> messages.Suggested:
+def _suggested(suggestion: Suggested) -> messages.Suggested:
     """Return what members of a VO state of a kind, in the unit it is shown in."""
-    size = one.kind.size
+    size = suggestion.kind.size
     return messages.Suggested(
-        kind=one.kind,
-        unit=one.kind.unit,
-        members=one.members,
-        least=one.least / size,
-        middle=one.middle / size,
-        most=one.most / size,
-        got=render.in_units(one.got, size),
-        files=one.files,
-        proposed=None if one.proposed is None else render.requirement(one.proposed),
+        kind=suggestion.kind,
+        unit=suggestion.kind.unit,
+        members=suggestion.members,
+        least=suggestion.least / size,
+        middle=suggestion.middle / size,
+        most=suggestion.most / size,
+        got=render.in_units(suggestion.got, size),
+        files=suggestion.files,
+        proposed=None if suggestion.proposed is None else render.requirement(suggestion.proposed),
     )
 
 

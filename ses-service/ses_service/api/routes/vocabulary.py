@@ -32,7 +32,7 @@ def vocabulary() -> Response:
             profiles=[render.profile(profile) for profile in profiles.values()],
             workloads=[
                 Workload(workload=workload.name, definition=workload.definition, example=workload.example)
-                for workload in sorted(known.workloads.values(), key=lambda one: one.name)
+                for workload in sorted(known.workloads.values(), key=lambda workload: workload.name)
             ],
         )
     )

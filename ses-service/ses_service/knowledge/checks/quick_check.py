@@ -24,9 +24,9 @@ from ses_service.knowledge.statements.triples import Triples
 Check = Callable[[Triples, Node], bool]
 """Whether a node conforms."""
 
-Found = abc.Collection[Node]
+Reached = abc.Collection[Node]
 
-Values = Callable[[Triples, Node], Found]
+Values = Callable[[Triples, Node], Reached]
 """What a path leads to from a node, each once."""
 
 _SAYS_NOTHING = frozenset({RDF.type, SH.message, SH.severity, SH.name, SH.description, SH.path})
@@ -102,7 +102,7 @@ class Screen:
         if not steps or not all(isinstance(step, URIRef) for step in steps):
             raise UnknownConstraintError(f"a path of another form at {path}")
 
-        def walk(facts: Triples, node: Node) -> Found:
+        def walk(facts: Triples, node: Node) -> Reached:
             reached: set[Node] = {node}
             for step in steps:
                 reached = {value for node in reached for value in facts.objects(node, step)}
@@ -110,24 +110,24 @@ class Screen:
 
         return walk
 
-    def _constraint(self, parameter: Node, argument: Node) -> Callable[[Triples, Node, Found], bool]:
+    def _constraint(self, parameter: Node, argument: Node) -> Callable[[Triples, Node, Reached], bool]:
         """Return whether the values of a focus node keep one constraint."""
         if parameter == SH.minCount:
             least = int(str(argument))
-            return lambda _facts, _node, found: len(found) >= least
+            return lambda _facts, _node, reached: len(reached) >= least
         if parameter == SH.maxCount:
             limit = int(str(argument))
-            return lambda _facts, _node, found: len(found) <= limit
+            return lambda _facts, _node, reached: len(reached) <= limit
         if parameter == SH.hasValue:
-            return lambda _facts, _node, found: argument in found
+            return lambda _facts, _node, reached: argument in reached
         if parameter == SH.lessThan:
-            return lambda facts, node, found: all(
-                _earlier(value, other) for value in found for other in facts.objects(node, argument)
+            return lambda facts, node, reached: all(
+                _earlier(value, other) for value in reached for other in facts.objects(node, argument)
             )
         each = self._of_value(parameter, argument)
 
-        def all_conform(facts: Triples, _node: Node, found: Found) -> bool:
-            for value in found:  # noqa: SIM110  # as in `conforms`
+        def all_conform(facts: Triples, _node: Node, reached: Reached) -> bool:
+            for value in reached:  # noqa: SIM110  # as in `conforms`
                 if not each(facts, value):
                     return False
             return True
@@ -165,7 +165,7 @@ class Screen:
         raise UnknownConstraintError(f"{parameter} {argument}")
 
 
-def _itself(_facts: Triples, node: Node) -> Found:
+def _itself(_facts: Triples, node: Node) -> Reached:
     return (node,)
 
 

@@ -72,7 +72,7 @@ def unstorable(description: Graph, lines: Lines) -> list[Finding]:
                     serialise(term)
             except ValueError as error:
                 unstorables.add(Finding(lines.of(*statement), "", str(error)))
-    return sorted(unstorables, key=lambda one: (one.line or 0, one.message))
+    return sorted(unstorables, key=lambda finding: (finding.line or 0, finding.message))
 
 
 def check(description: Graph, lines: Lines) -> list[Finding]:
@@ -88,7 +88,7 @@ def check(description: Graph, lines: Lines) -> list[Finding]:
         ),
         *_broken_shapes(description, lines),
     ]
-    return sorted(set(checked), key=lambda one: (one.line or 0, one.node, one.message))
+    return sorted(set(checked), key=lambda finding: (finding.line or 0, finding.node, finding.message))
 
 
 def refused(findings: list[Finding]) -> bool:

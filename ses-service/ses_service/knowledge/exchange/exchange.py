@@ -36,7 +36,7 @@ from ses_service.knowledge.exchange.incoming import (
     sets_of,
     site_after,
 )
-from ses_service.knowledge.exchange.merge import aligned, storage_systems
+from ses_service.knowledge.exchange.merge import aligned, apart, storage_systems
 from ses_service.knowledge.exchange.plans import (
     ONE_BY_ONE,
     Plan,
@@ -156,6 +156,7 @@ class Exchange:
         stamps = self.stamps()
         present, snapshot, before = self._described(SITE_GRAPH), None, None
         if mode is Mode.DISCOVERED:
+            incoming = replace(incoming, site=apart(incoming.site, present))
             snapshot = discovered_graph(incoming)
             before = self._described(snapshot)
         merged = site_after(

@@ -126,9 +126,9 @@ def site_after(
 
 def differences_of(first: tuple[str, str], second: tuple[str, str]) -> list[Edit]:
     """Return how two texts, each with its name, differ. Raises ``InvalidDescriptionError``."""
-    one, other = (Incoming.read(text, name, quick=True) for text, name in (first, second))
-    site = differences(SITE_GRAPH, one.site, other.site)
-    return [*site, *differences(REQUIREMENTS_GRAPH, one.sets, other.sets)]
+    before, after = (Incoming.read(text, name, quick=True) for text, name in (first, second))
+    site = differences(SITE_GRAPH, before.site, after.site)
+    return [*site, *differences(REQUIREMENTS_GRAPH, before.sets, after.sets)]
 
 
 def discovered_graph(incoming: Incoming) -> URIRef:

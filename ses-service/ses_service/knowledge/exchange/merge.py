@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from zlib import crc32
 
-from rdflib import Literal, URIRef
+from rdflib import RDFS, Literal, URIRef
 
 from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value, types
 from ses_service.knowledge.terms import QSM
@@ -43,19 +43,19 @@ HUMAN, DISCOVERED = "described", "discovered"
 def merge(
     before: Description,
     present: Description,
-    found: Description,
+    discovered: Description,
     *,
     single: Collection[URIRef] = (),
     prefer_discovered: bool = False,
 ) -> Merged:
     """Return the description after a discovery.
 
-    ``before`` and ``found`` are the discovery before and this one, with the names ``present`` uses
+    ``before`` and ``discovered`` are the discovery before and this one, with the names ``present`` uses
     (:func:`aligned`). ``single`` are the properties a subject has at most one value of.
     """
     merged, conflicts = dict(present), list[Conflict]()
-    for subject in sorted(before.keys() | found.keys()):
-        old, now, new = before.get(subject, {}), present.get(subject, {}), found.get(subject, {})
+    for subject in sorted(before.keys() | discovered.keys()):
+        old, now, new = before.get(subject, {}), present.get(subject, {}), discovered.get(subject, {})
         if not new:
             facts = _lost(subject, old, now, conflicts, prefer_discovered)
         elif old and not now:
@@ -70,13 +70,78 @@ def merge(
         else:
             merged.pop(subject, None)
     used = {value for facts in merged.values() for values in facts.values() for value in values}
-    for subject in found.keys() - present.keys():
-        if QSM.Server in types(found[subject]) and subject not in used:
+    for subject in discovered.keys() - present.keys():
+        if QSM.Server in types(discovered[subject]) and subject not in used:
             merged.pop(subject, None)
     return Merged(merged, tuple(conflicts))
 
 
-def aligned(found: Description, present: Description) -> Description:
+def apart(discovered: Description, present: Description) -> Description:
+    """Return a discovery in which each mounted storage system has the name that it has, or shall have, here.
+
+    The same are storage systems with one mount point, and else those of one name. Where such a one is mounted
+    elsewhere and has none of its elements, it is another: the name gets a checksum of the mount point.
+    """
+    mounted = {subject: facts for subject, facts in sorted(present.items()) if QSM.mountPoint in facts}
+    for subject, facts in discovered.items():
+        if QSM.mountPoint not in facts:
+            continue
+        point, name = facts[QSM.mountPoint], facts.get(QSM.name, frozenset())
+        here = [
+            other
+            for other, said in mounted.items()
+            if said[QSM.mountPoint] == point and types(said) == types(facts)
+        ]
+        called = [other for other, said in mounted.items() if said.get(QSM.name) == name]
+        same = next(iter([other for other in here if other in called] or here), None)
+        if same is not None:
+            discovered = _called(discovered, subject, same, present[same].get(QSM.name, frozenset()))
+        elif called and _has_none_of(_targets(present, called[0]), _targets(discovered, subject)):
+            mark = f"-{crc32(' '.join(sorted(map(str, point))).encode()):08x}"
+            marked = frozenset(Literal(f"{part}{mark}") for part in name)
+            discovered = _called(discovered, subject, URIRef(subject + mark), marked)
+    return discovered
+
+
+def _has_none_of(described: set[Value], discovered: set[Value]) -> bool:
+    return bool(described and discovered) and described.isdisjoint(discovered)
+
+
+def _targets(description: Description, system: URIRef) -> set[Value]:
+    return {
+        target
+        for facts in description.values()
+        if system in facts.get(QSM.elementOf, ())
+        for target in facts.get(QSM.target, ())
+    }
+
+
+def _called(discovered: Description, subject: URIRef, other: URIRef, name: frozenset[Value]) -> Description:
+    """Return it with another subject, and name, for a storage system.
+
+    Its label ends with the name; targets of the monitor that were called after the one before are none of it.
+    """
+    renamed = {
+        entry: {**facts, QSM.elementOf: frozenset({other})}
+        if subject in facts.get(QSM.elementOf, ())
+        else facts
+        for entry, facts in discovered.items()
+        if entry != subject
+    }
+    facts = {**discovered[subject], QSM.name: name}
+    before = "".join(map(str, discovered[subject].get(QSM.name, ())))
+    after = "".join(map(str, name))
+    if after != before:
+        facts.pop(QSM.observedAt, None)
+        facts[RDFS.label] = frozenset(
+            Literal(str(label).removesuffix(before) + after, lang=label.language)
+            for label in facts.get(RDFS.label, ())
+            if isinstance(label, Literal)
+        )
+    return {**renamed, other: facts}
+
+
+def aligned(discovered: Description, present: Description) -> Description:
     """Return a discovery under the names the description uses for the same things.
 
     The same are storage systems and servers of one name, and elements of one storage system with one target
@@ -87,7 +152,7 @@ def aligned(found: Description, present: Description) -> Description:
     known = {_key(facts): subject for subject, facts in sorted(present.items(), reverse=True)}
     names = {
         subject: known.get(_key(facts), subject)
-        for subject, facts in found.items()
+        for subject, facts in discovered.items()
         if not _is_element(facts) and subject not in present and QSM.name in facts
     }
 
@@ -98,7 +163,7 @@ def aligned(found: Description, present: Description) -> Description:
 
     described = {
         subject: {property_: frozenset(map(renamed, values)) for property_, values in facts.items()}
-        for subject, facts in found.items()
+        for subject, facts in discovered.items()
     }
     at, taken = dict[Key, list[URIRef]](), set[Key]()
     for subject, facts in sorted(present.items()):

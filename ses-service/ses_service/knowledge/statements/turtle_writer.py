@@ -64,7 +64,7 @@ def iri(term: URIRef) -> str:
     rest = term[len(BASE) :]
     if term.startswith(BASE) and _RELATIVE.fullmatch(rest):
         return f"<{rest}>"
-    escaped = _NOT_IN_IRI.sub(lambda found: f"\\u{ord(found[0]):04X}", term)
+    escaped = _NOT_IN_IRI.sub(lambda match: f"\\u{ord(match[0]):04X}", term)
     return f"<{escaped}>"
 
 
@@ -77,7 +77,7 @@ def _pairs(facts: list[tuple[URIRef, Value]]) -> list[str]:
         "a" if property_ == RDF.type else iri(property_): sorted(texts)
         for property_, texts in grouped.items()
     }
-    return [f"{name} {_list(named[name])}" for name in sorted(named, key=lambda one: (one != "a", one))]
+    return [f"{name} {_list(named[name])}" for name in sorted(named, key=lambda name: (name != "a", name))]
 
 
 def _list(texts: list[str]) -> str:
@@ -92,7 +92,7 @@ def _literal(literal: Literal) -> str:
         return text
     if literal.datatype == XSD.boolean and text in ("true", "false"):
         return text
-    escaped = _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04X}", text.translate(_ESCAPES))
+    escaped = _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04X}", text.translate(_ESCAPES))
     if literal.language:
         return f'"{escaped}"@{literal.language}'
     return f'"{escaped}"' + (f"^^{iri(URIRef(literal.datatype))}" if literal.datatype else "")

@@ -52,19 +52,20 @@ def places(
     from ses.place.placing import claim_json, claims_on, user_of
 
     among = (*first, *others)
-    found = [] if system else claims_on(among, ledger)
+    claims = [] if system else claims_on(among, ledger)
     given = [] if among or ledger else _given(connect, system)
     if as_json:
-        print_json({"claims": [claim_json(entry) for entry in found], "places": [*given]})
+        print_json({"claims": [claim_json(entry) for entry in claims], "places": [*given]})
         return
     out = console(wide=wide)
-    if not found and not given:
+    if not claims and not given:
         line(out, "Nothing is claimed.")
         return
     shown: list[tuple[int | str, str, str, float | None, float, str]]
-    shown = [(one.id, user_of(one), one.path, one.bytes, one.made, str(one)) for one in found]
+    shown = [(claim.id, user_of(claim), claim.path, claim.bytes, claim.made, str(claim)) for claim in claims]
     shown += [
-        (one.place_id, one.user, one.directory, one.claimed_bytes, one.made_at, until(one)) for one in given
+        (place.place_id, place.user, place.directory, place.claimed_bytes, place.made_at, until(place))
+        for place in given
     ]
     rows = [
         [str(id_), user, shown_path(path), "" if size is None else f"{size:,.0f}", second(made), end]

@@ -30,14 +30,14 @@ def explain_place(client: ServiceClient, path: Path, *, as_json: bool, wide: boo
     if claim is not None:
         _explain_claim(claim, as_json=as_json, out=console(wide=wide))
         return True
-    found = client.places(path=str(path), limit=1) or client.places(path=str(path), state="ended", limit=1)
-    for entry in found:
+    places = client.places(path=str(path), limit=1) or client.places(path=str(path), state="ended", limit=1)
+    for entry in places:
         place, received = client.place(entry.place_id), received_by(client, entry.place_id)
         if as_json:
             print_json({"place": place, "received": received})
         else:
             _show(console(wide=wide), place, received)
-    return bool(found)
+    return bool(places)
 
 
 def _claims() -> list[Claim]:

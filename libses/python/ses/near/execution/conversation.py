@@ -61,6 +61,7 @@ class Conversation:
         self._taken = threading.Semaphore(_ON_THE_WAY)
         self._watch = Watch(self._connection.give_up)
         self._process: int | None = None
+        self._unread: str | None = None  # why standard input did not all come
 
     @property
     def reached(self) -> bool:
@@ -140,6 +141,8 @@ class Conversation:
         begun["start_seconds"] = self._connection.start_seconds
         begun["queued_seconds"] = self._connection.queued_seconds
         ended = _received(come, begun, self._passing(output), self._passing(errors), self._on_frame)
+        if self._unread is not None:
+            raise LostError(f"Standard input cannot be read: {self._unread}.")
         if ended is None:
             lost = f"The connection to {self._run.node} was lost while {self._run.argv[0]} ran there."
             raise LostError(f"{lost} {self.may_run}")
@@ -161,9 +164,16 @@ class Conversation:
 
     def _pass_on(self, descriptor: int) -> None:
         leave_signals()
-        while data := os.read(descriptor, _PIECE):
-            self._taken.acquire()
-            self._connection.send(b"I", data)
+        is_terminal = os.isatty(descriptor)
+        try:
+            while data := os.read(descriptor, _PIECE):
+                self._taken.acquire()
+                self._connection.send(b"I", data)
+        except OSError as error:
+            if not is_terminal:  # one that is gone has nothing more to say
+                self._unread = error.strerror
+                self._connection.end()
+                return
         self._connection.send(b"Z")
 
 
@@ -201,7 +211,7 @@ def _received(
     errors: Callable[[bytes], Any],
     on_frame: Callable[[bytes], Any],
 ) -> Ended | None:
-    """Pass on what a program prints until its end; ``None``: the end was not reported.
+    """Pass on what a program prints until its end; ``None``: the end was not reported.  Raises LostError.
 
     ``on_frame`` is called with the kind of each frame that came.
     """
@@ -214,6 +224,8 @@ def _received(
             output(data)
         elif kind == b"E":
             errors(data)
+        elif kind == b"F":
+            raise LostError(data.decode("utf-8", "replace"))
         elif kind == b"X":
             return Ended(**json.loads(data), **begun, returned=returned)
     return None

@@ -3,9 +3,12 @@
 Here to there: ``R`` the request (JSON), ``I`` standard input, ``Z`` its end, ``K`` a signal's number.
 There to here: ``H`` the runner is there (once, first; the number of its job of Slurm); for each request ``N``
 it cannot be done (text), or ``G`` the program has started (JSON), ``O`` its standard output, ``E`` standard
-error, ``A`` one more ``I`` was taken, ``S`` one more ``K`` arrived, ``X`` how it ended (JSON).  After ``N``
-and ``X`` the next request may come.  The runner has a copy of these few lines of its own: it is sent as one
-text.
+error, ``A`` one more ``I`` was taken, ``S`` one more ``K`` arrived, ``X`` how it ended (JSON), ``F`` why it
+did not get all of its input (text).  After ``N``, ``X`` and ``F`` the next request may come.  The runner has
+a copy of these few lines of its own: it is sent as one text.
+
+Not by execnet (2.1.2): what a program writes waits in the memory of this side, without a bound (300 MB for
+300 MB that nobody reads), and a program goes on when its gateway is killed.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ def read(stream: Stream) -> tuple[bytes, bytes] | None:
             raise NoFrameError(_shown(head))
         return None
     kind, length = HEAD.unpack(head)
-    if kind not in b"HGNOEASX" or length > MAX_FRAME:
+    if kind not in b"HGNOEASXF" or length > MAX_FRAME:
         raise NoFrameError(_shown(head + stream.read(200)))
     data = stream.read(length)
     return (kind, data) if len(data) == length else None

@@ -30,7 +30,7 @@ from ses.near.execution.node_queue import NodeQueue, shares
 
 TYPE_CHECKING = False  # so that typing is not imported
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import IO, Any, BinaryIO
 
     Parts = queue.SimpleQueue[bytes | None]
@@ -190,7 +190,7 @@ def line_of(file: BinaryIO) -> Iterator[bytes]:
 
 
 def piece_of(piece: dict[str, Any]) -> Iterator[bytes]:
-    """Yield the bytes of the lines that begin within [start, end) of a file."""
+    """Yield the bytes of the lines that begin within [start, end) of a file; raises OSError."""
     with Path(piece["path"]).open("rb") as file:
         position = piece["start"]
         if position:
@@ -199,23 +199,37 @@ def piece_of(piece: dict[str, Any]) -> Iterator[bytes]:
         while position < piece["end"]:
             data = file.read(min(PIECE, piece["end"] - position))
             if not data:
-                return
+                raise OSError("it has become shorter")
             position += len(data)
             yield data
             if position >= piece["end"] and not data.endswith(b"\n"):
                 yield from line_of(file)
 
 
-def feed(pipe: IO[bytes], source: Iterator[bytes], whole: bool) -> None:
-    """Write what comes to a pipe until its reader wants no more, and close it; ``whole``: let all come."""
-    with contextlib.suppress(OSError):
+def feed(pipe: IO[bytes], source: Iterator[bytes], whole: bool, fail: Callable[[OSError], object]) -> None:
+    """Write what comes to a pipe until its reader wants no more, and close it; ``whole``: let all come.
+
+    ``fail`` is called before that if it does not all come: to the reader it must not look like all.
+    """
+    wanted = True
+    try:
         for data in source:
-            pipe.write(data)
+            wanted = wanted and is_taken(pipe, data)
+            if not (wanted or whole):
+                break
+    except OSError as error:
+        fail(error)
     with contextlib.suppress(OSError):
         pipe.close()
-    if whole:
-        for _ in source:
-            pass
+
+
+def is_taken(pipe: IO[bytes], data: bytes) -> bool:
+    """Write to a pipe; return whether its reader took it all."""
+    view = memoryview(data)
+    with contextlib.suppress(OSError):
+        while view:
+            view = view[pipe.write(view) :]
+    return not view
 
 
 def passed_on(waiting: Parts) -> Iterator[bytes]:
@@ -272,14 +286,19 @@ def run_now(request: dict[str, Any], caller: Caller, env: dict[str, str], waited
     }  # fmt: skip
     send_frame(b"G", json.dumps(begun).encode())
     assert process.stdin is not None
-    piece = request["piece"]
-    fed = (process.stdin, piece_of(piece) if piece else passed_on(waiting), not piece)
+    piece, failures = request["piece"], []
+
+    def fail(error: OSError) -> None:
+        failures.append(f"{piece['path']} cannot be read to its end: {error.strerror or error}")
+        end(process)
+
+    fed = (process.stdin, piece_of(piece) if piece else passed_on(waiting), not piece, fail)
     threading.Thread(target=feed, args=fed, daemon=True).start()
     if not request["attended"]:
         waiting.put(None)
         signal.signal(signal.SIGTERM, lambda *_: end(process))
     try:
-        report(process, started)
+        report(process, started, failures)
     except OSError:  # nobody is there any more, or there is no room for its output
         end(process)
         raise
@@ -319,8 +338,8 @@ class Gathered:
         self._sent_at = time.monotonic()
 
 
-def report(process: subprocess.Popen[bytes], started: float) -> None:
-    """Send the program's output as it comes, and how it ended."""
+def report(process: subprocess.Popen[bytes], started: float, failures: list[str]) -> None:
+    """Send the program's output as it comes, and how it ended, or why its input failed."""
     assert process.stdout is not None
     assert process.stderr is not None
     streams = {process.stdout.fileno(): b"O", process.stderr.fileno(): b"E"}
@@ -340,6 +359,9 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
             gathered.send()
     gathered.send()
     status, used = waited(process)
+    if failures:
+        send_frame(b"F", failures[0].encode("utf-8", "replace"))
+        return
     ended = {
         "status": status, "seconds": time.monotonic() - started,
         "cpu_seconds": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024,

@@ -36,6 +36,8 @@ HEAD = struct.Struct("!I")
 PIECE = 1 << 18
 CONNECT_SECONDS = 5
 FILES_AT_ONCE = 200
+OTHER_FILES = 32  # that a server has open
+FILES_OF_A_REQUEST = 8  # beside two of each sorted file that it reads
 REMOVALS = 50
 NO_CHECK_TIME = (
     0x200000  # X509_V_FLAG of OpenSSL: clocks of nodes differ, and it lives as long as the command
@@ -136,38 +138,62 @@ class Threads:
 
 def merged_here(request: dict[str, Any], folder: Path, to: IO[bytes]) -> None:
     """Write this node's lines of a range to a pipe, sorted, and close it.  Raises Failed."""
-    field, part = request["field"], request["part"]
+    field, name = request["field"], str(request["part"])
+    at_once = files_at_once(request["parts"])
     with to:
-        paths = few([folder / str(task) for task in request["tasks"]], field, folder, str(part))
-        merging, copies = Merging(field, folder), []
-        for path in paths:
-            start, end = range_of(path, request["lower"], request["upper"], field)
-            if start < end:
-                copies.append((path, start, end, merging.pipe()))
-        if not copies:
+        paths = [folder / str(task) for task in request["tasks"]]
+        ranges = [(path, *range_of(path, request["lower"], request["upper"], field)) for path in paths]
+        ranges = [(path, start, end) for path, start, end in ranges if start < end]
+        while len(ranges) > at_once:
+            name += "m"
+            groups = [ranges[at : at + at_once] for at in range(0, len(ranges), at_once)]
+            ranges = [
+                merged_into(folder / f"{name}{number}", group, field, folder)
+                for number, group in enumerate(groups)
+            ]
+        if not ranges:
             return
-        process = merging.start(to.fileno())
-    threads = Threads()
-    for copy in copies:
-        threads.begin(copy_range, *copy)
-    if process.wait() not in (0, -signal.SIGPIPE):
-        raise Failed("sort cannot merge")
-    threads.join()
+        end = merging_of(ranges, field, folder, to.fileno())
+    end()
 
 
-def few(paths: list[Path], field: int, folder: Path, name: str) -> list[Path]:
-    """Return as many sorted files as may be open at once, with all lines of these.  Raises Failed."""
-    while len(paths) > FILES_AT_ONCE:
-        name += "m"
-        groups = [paths[at : at + FILES_AT_ONCE] for at in range(0, len(paths), FILES_AT_ONCE)]
-        paths = [folder / f"{name}{number}" for number in range(len(groups))]
-        for group, path in zip(groups, paths):  # noqa: B905  (Python 3.8)
-            options = ("-m", f"--batch-size={len(group)}", "-T", str(folder), "-o", str(path))
-            if subprocess.run(
-                sort(field, *options, *map(str, group)), env=in_bytes(), check=False
-            ).returncode:
-                raise Failed("sort cannot merge")
-    return paths
+def merged_into(path: Path, ranges: list[tuple[Path, int, int]], field: int, folder: Path) -> Any:
+    """Merge ranges of sorted files into one; returns the range that is all of it.  Raises Failed."""
+    with path.open("wb") as file:
+        merging_of(ranges, field, folder, file.fileno())()
+    return path, 0, path.stat().st_size
+
+
+def merging_of(
+    ranges: list[tuple[Path, int, int]], field: int, folder: Path, output: int
+) -> Callable[[], None]:
+    """Begin to merge ranges of sorted files into a descriptor; returns what does it, and raises Failed."""
+    merging = Merging(field, folder)
+    copies = [(*part, merging.pipe()) for part in ranges]
+    process = merging.start(output)
+
+    def end() -> None:
+        threads = Threads()
+        for copy in copies:
+            threads.begin(copy_range, *copy)
+        if process.wait() not in (0, -signal.SIGPIPE):
+            raise Failed("sort cannot merge")
+        threads.join()
+
+    return end
+
+
+def files_at_once(parts: int) -> int:
+    """Return how many sorted files one of ``parts`` requests may have open, which may come at once."""
+    most = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES) // parts
+    return max(2, min(FILES_AT_ONCE, (most - FILES_OF_A_REQUEST) // 2))
+
+
+def allow_open_files() -> tuple[int, int]:
+    """Let this process have as many files open as it may; returns the limits before."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    return before
 
 
 def secured(config: dict[str, Any], server: bool, folder: Path) -> ssl.SSLContext:
@@ -213,7 +239,11 @@ class Server:
     def run(self) -> None:
         """Serve until the process ends."""
         while True:
-            connection, _ = self._listening.accept()
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:  # no more files may be open, perhaps: others end
+                time.sleep(0.1)
+                continue
             Threads().begin(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
@@ -290,13 +320,14 @@ def fetch(peer: ssl.SSLSocket, node: str, to: IO[bytes]) -> None:
 
 def merge() -> int:
     """Merge one range of all nodes, and return the status of the program that reads it.  Raises Failed."""
+    before = allow_open_files()
     config = json.load(sys.stdin)
     folder = Path(config["folder"])
     context = secured(config, False, folder)
     merging = Merging(config["field"], folder)
     calls: list[tuple[Any, ...]] = []
     for source in config["sources"]:
-        request = {name: config[name] for name in ("field", "lower", "upper", "part")}
+        request = {name: config[name] for name in ("field", "lower", "upper", "part", "parts")}
         request["tasks"] = source["tasks"]
         if source["token"] == config["token"]:
             calls.append((merged_here, request, folder, merging.pipe()))
@@ -304,7 +335,10 @@ def merge() -> int:
             text = json.dumps({**request, "token": source["token"]}).encode()
             calls.append((fetch, reached(source, context, text), source["node"], merging.pipe()))
     with written_to(config) as output:
-        reducer = subprocess.Popen(config["reducer"] or ["cat"], stdin=subprocess.PIPE, stdout=output)
+        reducer = subprocess.Popen(
+            config["reducer"] or ["cat"], stdin=subprocess.PIPE, stdout=output,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, before),
+        )  # fmt: skip
         assert reducer.stdin is not None
         with reducer.stdin:
             process = merging.start(reducer.stdin.fileno())
@@ -345,8 +379,7 @@ def serve(node: str) -> int:
 
     Every node may ask at once, for a range of each file.
     """
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    allow_open_files()
 
     def stop(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)

@@ -139,7 +139,7 @@ class Shuffle:
         conversations: list[tuple[Conversation, int]] = []
         for number, server in enumerate(parts):
             upper = bounds[number + 1] if number + 1 < len(parts) else None
-            config = self._merge_config(server, number, bounds[number], upper, servers)
+            config = self._merge_config(server, (number, len(parts)), (bounds[number], upper), servers)
             run = self._run(server.node, "merge")
             conversations.append((Conversation(run), _pipe_of(config)))
 
@@ -168,12 +168,19 @@ class Shuffle:
         ]
 
     def _merge_config(
-        self, server: Server, part: int, lower: bytes, upper: bytes | None, servers: Sequence[Server]
+        self,
+        server: Server,
+        place: tuple[int, int],
+        keys: tuple[bytes, bytes | None],
+        servers: Sequence[Server],
     ) -> dict[str, Any]:
+        """Return what the merge of a server needs: its place among how many, and its first and next key."""
         assert server.facts is not None
+        (part, parts), (lower, upper) = place, keys
         return {
             "certificate": self._certificate, "key": self._key, "folder": server.facts["folder"],
             "token": server.token, "node": server.node or "here", "field": self._order.field, "part": part,
+            "parts": parts,
             "lower": lower.hex(), "upper": None if upper is None else upper.hex(),
             "reducer": self._order.reducer, "into": self._order.into,
             "sources": [

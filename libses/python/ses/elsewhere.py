@@ -1,0 +1,144 @@
+"""Asking about what may hang, in another process: a mount whose server is away holds its caller for ever.
+
+It would hold the end of a process, too: the one that asks is left behind then, and nobody waits for it.  It
+keeps nothing of the caller's open.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import time
+import warnings
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+PATIENCE = 2.0  # seconds until something counts as hanging
+_SOON = 0.05  # seconds until the rest is asked about all at once
+_STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
+_RESULT = 3  # the descriptor by which a process answers
+_one_at_a_time = allocate_lock()
+_left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
+
+Asked = Callable[[str], Any]
+
+
+def ask_elsewhere(
+    names: Sequence[str],
+    begin: Callable[[], Asked],
+    meanwhile: Callable[[], object] = lambda: None,
+    patience: float = PATIENCE,
+) -> dict[str, Any]:
+    """Return what is said of each name, as JSON has it; names without an answer in time are left out.
+
+    The other process calls ``begin``, and what that returns with each name; this one calls ``meanwhile``.
+    The process ends later: :func:`end_left_behind` takes note of it.
+    """
+    end_left_behind()
+    answers: dict[str, Any] = {}
+    pid, reading = _start(names, begin)
+    began = time.monotonic()
+    try:
+        meanwhile()
+        _take(reading, answers, set(names), patience)
+    finally:
+        os.close(reading)
+        hangs = answers.keys() < set(names) or time.monotonic() - began >= _SOON
+        if hangs:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        _left_behind.append((pid, hangs))
+    return answers
+
+
+def end_left_behind() -> None:
+    """Take note of processes that have asked and ended; one that hangs is left behind."""
+    _left_behind[:] = [(pid, hangs) for pid, hangs in _left_behind if not _is_over(pid, hangs=hangs)]
+
+
+def close_all_from(first: int) -> None:
+    """Close what a caller has open from a descriptor on: who reads its output waits for no child."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+
+
+def _take(reading: int, answers: dict[str, Any], names: set[str], patience: float) -> None:
+    """Take the answers of a process, until it has said all, or time is up since it began to ask."""
+    waiting, said, until = select.poll(), b"", time.monotonic() + _STARTS * patience
+    waiting.register(reading, select.POLLIN)
+    while answers.keys() < names and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+        part = os.read(reading, 1 << 16)
+        if not part:
+            break
+        *lines, said = (said + part).split(b"\n")
+        if lines and not lines[0]:  # it begins
+            until = time.monotonic() + patience
+        answers |= map(json.loads, filter(None, lines))
+
+
+def _is_over(pid: int, *, hangs: bool) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG if hangs else 0)[0] == pid
+    except ChildProcessError:  # the caller has children end unseen
+        return True
+
+
+def _start(names: Sequence[str], begin: Callable[[], Asked]) -> tuple[int, int]:
+    """Start a process that asks; return it, and where its answers come.
+
+    It asks about one after the other, which is the fastest, and soon about the rest at once, since one may
+    hang.
+    """
+    reading, writing = os.pipe()
+    pid = _fork()
+    if pid:
+        os.close(writing)
+        return pid, reading
+    try:
+        os.dup2(writing, _RESULT)
+        close_all_from(_RESULT + 1)
+        os.write(_RESULT, b"\n")
+        asked, rest = begin(), dict.fromkeys(names)
+        start_new_thread(_at_once, (rest, asked))
+        for name in list(rest):
+            _answer(name, asked)
+            del rest[name]
+    finally:
+        os._exit(0)
+
+
+def _fork() -> int:
+    """Fork; what the child has of others is never collected there.
+
+    A finalizer may wait for a lock that a thread of the caller held: a connection to SQLite does that.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    pid = -1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: it takes no lock of theirs
+            pid = os.fork()
+    finally:
+        if collects and pid:
+            gc.enable()
+    return pid
+
+
+def _at_once(rest: dict[str, None], asked: Asked) -> None:
+    time.sleep(_SOON)
+    for name in list(rest):
+        start_new_thread(_answer, (name, asked))
+
+
+def _answer(name: str, asked: Asked) -> None:
+    line = json.dumps([name, asked(name)]).encode() + b"\n"
+    with _one_at_a_time:
+        os.write(_RESULT, line)
