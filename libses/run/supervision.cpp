@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,9 @@ fs::path find_supervisor() {
 // A supervisor and one in reserve, as no children of this process: the program may wait for all it
 // has.  Both before the filter: what starts later is under it.
 bool start(const fs::path &program, int control, int reserve_control) {
+  int adopts = 0;
+  prctl(PR_GET_CHILD_SUBREAPER, &adopts, 0, 0, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); // or they came to it as orphans
   const pid_t between = fork();
   if (between == 0) {
     setsid();
@@ -72,6 +76,7 @@ bool start(const fs::path &program, int control, int reserve_control) {
   int status = 0;
   while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
   }
+  prctl(PR_SET_CHILD_SUBREAPER, adopts, 0, 0, 0);
   return between > 0;
 }
 
@@ -97,6 +102,13 @@ bool passes(int control, int listener) { return hand_over(control, listener) && 
 
 Supervised supervise(bool refuses_io_uring, std::string &why) {
   const fs::path program = find_supervisor();
+  if (getpid() == 1) {
+    why =
+        "orphans come to the first process of a container, so that the supervisor would be a child "
+        "of the program, which may wait for all it has: start ses-run below an init (docker run "
+        "--init)";
+    return Supervised::kNo;
+  }
   Ends first;
   Ends reserve;
   if (access(program.c_str(), X_OK) != 0 || !connect(first) || !connect(reserve)) {

@@ -1,8 +1,10 @@
 """Programs that are started in unusual surroundings are supervised as others are."""
 
 import os
+import platform
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +40,30 @@ def test_program_with_many_arguments_has_its_name(union: Union, ses_run: Path) -
     union.run(ses_run, "--supervise", "/bin/busybox", "sh", "-c", "echo > file", *many, library=False)
     wait_for_end(union)
     assert [ask.application for ask in union.agent.asks] == ["busybox"]
+
+
+WAITS_FOR_ALL = "if (!fork) { exit } 1 while wait != -1; open(F, '>', 'file'); print 'ended'"
+
+
+@pytest.mark.root
+def test_first_process_of_a_container_waits_for_its_own_children_only(union: Union, ses_run: Path) -> None:
+    """Orphans are its children, and so would be the supervisor, which ends after it: it runs without."""
+    start = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    done = union.run(*start, ses_run, "--supervise", "/usr/bin/perl", "-e", WAITS_FOR_ALL, library=False)
+    assert done.stdout == "ended"
+    assert "below an init" in done.stderr
+    assert union.agent.reports == []
+
+
+def test_process_that_adopts_orphans_waits_for_its_own_children_only(union: Union, ses_run: Path) -> None:
+    adopt = "import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1); os.execv(sys.argv[1], sys.argv[1:])"
+    start = [sys.executable, "-I", "-c", adopt, ses_run, "--supervise"]
+    asks = "my $f = pack('L', 0); syscall(%d, 37, $f); print unpack('L', $f);"
+    number = 157 if platform.machine() == "x86_64" else 167
+    done = union.run(*start, "/usr/bin/perl", "-e", asks % number + WAITS_FOR_ALL, library=False)
+    wait_for_end(union)
+    assert (done.stdout, done.stderr) == ("1ended", "")
+    assert [report.outcome for report in union.agent.reports] == [CREATED]
 
 
 def test_worker_that_may_not_have_all_its_threads_does_without(union: Union, ses_run: Path) -> None:
