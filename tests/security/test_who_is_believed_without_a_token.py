@@ -123,9 +123,9 @@ def test_the_socket_takes_the_place_of_one_left_over_and_of_nothing_else(tmp_pat
 
 
 def test_only_a_unix_socket_says_who_calls() -> None:
-    one, other = socket.socketpair()
-    with one, other, socket.socket(socket.AF_INET) as tcp:
-        assert uid_of(remote_of(one.fileno()) or "") == os.getuid()
+    unix, other = socket.socketpair()
+    with unix, other, socket.socket(socket.AF_INET) as tcp:
+        assert uid_of(remote_of(unix.fileno()) or "") == os.getuid()
         assert remote_of(tcp.fileno()) is None
     assert [uid_of(text) for text in ("127.0.0.1", "uid:", "uid:-1", "uid:0x0")] == [None] * 4
 
