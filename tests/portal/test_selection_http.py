@@ -5,6 +5,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from http_server import Asked, HttpServer
@@ -83,6 +85,54 @@ def test_a_save_names_the_person_the_token_and_the_revision(server: Server, toke
         ]
     }
     assert saved.revision == 3
+
+
+def test_a_token_that_was_replaced_is_shown_once_the_other_is_refused(
+    server: Server, token_file: Path
+) -> None:
+    """As a site replaces the portal's; a change is made once."""
+    taken = ["secret-token"]
+
+    def judge(asked: Asked) -> None:
+        known = asked.headers["Authorization"] == f"Bearer {taken[0]}"
+        asked.say(200, SET) if known else asked.say(401, {"title": "No", "detail": "is not known"})
+
+    server.answer = judge
+    client = ServiceClient(ServiceAddress(server.url, token_file))
+    client.requirement_set("user", "alice")
+    taken[0] = "its-successor"
+    with pytest.raises(NotAllowedError, match="is not known"):
+        client.requirement_set("user", "alice")
+    assert len(server.asked) == 2, "the same is not shown twice"
+    token_file.write_text("its-successor")
+    client.replace_requirements("user", "alice", WANTED, revision=2)
+    shown = [headers["Authorization"] for method, _, headers, _ in server.asked if method == "PUT"]
+    assert shown == ["Bearer secret-token", "Bearer its-successor"]
+    client.requirement_set("user", "alice")
+    assert len(server.asked) == 5
+
+
+def test_a_session_that_ends_early_is_opened_again(server: Server) -> None:
+    """The clock of the service's machine was set, or this machine slept."""
+    opened: list[str] = []
+
+    def judge(asked: Asked) -> None:
+        if asked.path == "/v1/sessions":
+            opened.append(f"munge.{len(opened)}")
+            asked.say(200, {"token": opened[-1], "seconds": 600.0})
+        elif len(opened) == 2 or len(server.asked) == 2:
+            asked.say(200, SET)
+        else:
+            asked.say(401, {"title": "No", "detail": "has ended"})
+
+    server.answer = judge
+    munge: Any = SimpleNamespace(credential=lambda: "MUNGE:x:")
+    client = ServiceClient(ServiceAddress(server.url, munge=munge))
+    for _ in range(2):
+        client.requirement_set("user", "alice")
+    shown = [headers.get("Authorization") for _, _, headers, _ in server.asked]
+    first, second = "Bearer munge.0", "Bearer munge.1"
+    assert shown == [None, first, first, None, second]
 
 
 def test_without_a_token_none_is_sent(server: Server) -> None:

@@ -11,6 +11,7 @@ import math
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn, TypeVar
 
@@ -99,7 +100,7 @@ class Connection:
         if body is not None:
             sent["Content-Type"] = "application/json"
             payload = _json(body)
-        question = {
+        question: dict[str, Any] = {
             "method": method,
             "url": self._base + path,
             "fields": {name: _text(value) for name, value in (fields or {}).items() if value is not None},
@@ -108,7 +109,11 @@ class Connection:
         }
         outcome, began = "unavailable", time.monotonic()
         try:
-            status, data = self._exchange(question, timeout_seconds or self._timeout, writes)
+            seconds = timeout_seconds or self._timeout
+            status, data = self._exchange(question, seconds, writes)
+            if status == HTTPStatus.UNAUTHORIZED and authorised and (other := self._other_token(sent)):
+                question["headers"] |= {header: _bytes(value) for header, value in other.items()}
+                status, data = self._exchange(question, seconds, writes)
             outcome = str(status)
             if status not in accept:
                 raise error_of(status, data, self.address.secret)
@@ -144,6 +149,16 @@ class Connection:
             file = self.address.token_file
             self._authorisation = {} if file is None else {"Authorization": f"Bearer {read_token(file)}"}
         return self._authorisation or {}
+
+    def _other_token(self, refused: Mapping[str, str]) -> dict[str, str]:
+        """Return what to show in the place of a token that is not accepted; nothing: there is no other.
+
+        The file may hold another one by now, and a session ends early where a clock was set, or this machine
+        slept.
+        """
+        self._authorisation = None
+        shown = self._token()
+        return {} if shown.get("Authorization") == refused.get("Authorization") else shown
 
     def _read(self, data: bytes, reader: Callable[[Any], T]) -> T:
         try:
