@@ -22,15 +22,15 @@ static void state(ses_policy *policy, const struct ses_wire_requirement *require
 /* As ses_find_nodes(): the best node, with the hard requirements as they are, or as soft ones. */
 static int best(const struct ses_wire_requirement *stated, int count, bool hard, ses_node *node) {
   ses_policy *policy = ses_policy_new();
-  int found = -1;
+  int node_count = -1;
   if (!policy)
     return -1;
   for (int i = 0; i < count; i++)
     state(policy, &stated[i], hard);
   if (ses_policy_status(policy) == SES_OK)
-    found = ses_find_nodes(policy, NULL, 1, node, 1);
+    node_count = ses_find_nodes(policy, NULL, 1, node, 1);
   ses_policy_free(policy);
-  return found;
+  return node_count;
 }
 
 bool ses_offer_exists(const char *text, char *why, size_t size) {

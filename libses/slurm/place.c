@@ -85,8 +85,8 @@ static bool ask(const struct ses_place_settings *settings, uint32_t job, uid_t u
   }
   arguments[count++] = ses_place_is_set(settings) ? "--on" : "--among";
   char *rest = among;
-  for (char *one; (one = strsep(&rest, ":")) != NULL && count < MOST + 19;)
-    arguments[count++] = one;
+  for (char *argument; (argument = strsep(&rest, ":")) != NULL && count < MOST + 19;)
+    arguments[count++] = argument;
   const struct passwd *user = getpwuid(geteuid());
   setenv("SLURM_JOB_ID", number, 1);
   if (user) {
@@ -141,7 +141,7 @@ void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, u
                    "-xdev",
                    "-delete",
                    NULL};
-  struct stat found;
+  struct stat status;
   record_of(settings, job, record);
   bool is_given = ses_place_of(settings, job, NULL, path, 0);
   unlink(record);
@@ -150,6 +150,6 @@ void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, u
   release(settings, uid, path, timeout_s);
   snprintf(owner, sizeof owner, "--reuid=%u", uid);
   run(empty, said, timeout_s);
-  if (lstat(path, &found) == 0 && (ses_place_is_set(settings) || rmdir(path) != 0))
+  if (lstat(path, &status) == 0 && (ses_place_is_set(settings) || rmdir(path) != 0))
     slurm_error("%s of job %u cannot be removed", path, job);
 }

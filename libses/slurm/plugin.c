@@ -75,8 +75,8 @@ static const char *argument(const char *name, int count, char **arguments) {
 }
 
 static bool is_set(const char *name, const char *value, int count, char **arguments) {
-  const char *found = argument(name, count, arguments);
-  return found && strcmp(found, value) == 0;
+  const char *stated = argument(name, count, arguments);
+  return stated && strcmp(stated, value) == 0;
 }
 
 static bool is_possible(const char *text, char *why, size_t size) {
@@ -196,8 +196,8 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments) {
 
 static void preload(spank_t spank, const char *library) {
   char list[LIST_MAX] = "", longer[LIST_MAX + 512];
-  spank_err_t found = spank_getenv(spank, "LD_PRELOAD", list, sizeof list);
-  if (found != ESPANK_SUCCESS && found != ESPANK_ENV_NOEXIST)
+  spank_err_t error = spank_getenv(spank, "LD_PRELOAD", list, sizeof list);
+  if (error != ESPANK_SUCCESS && error != ESPANK_ENV_NOEXIST)
     return;
   if (ses_preload_list_names(list, library))
     return;

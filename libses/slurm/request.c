@@ -7,7 +7,7 @@
 #include "settings/require_wrong.h"
 
 bool ses_request_take(struct ses_request *request, const char *text, char *why, size_t size) {
-  struct ses_wire_requirement found[SES_REQUIRE_KINDS];
+  struct ses_wire_requirement requirements[SES_REQUIRE_KINDS];
   const char *wrong = NULL;
   request->is_off = strcmp(text, "off") == 0;
   request->require[0] = '\0';
@@ -17,7 +17,7 @@ bool ses_request_take(struct ses_request *request, const char *text, char *why, 
     snprintf(why, size, "is longer than %zu characters", sizeof request->require - 1);
     return false;
   }
-  if (ses_require_parse(text, found, &wrong) < 0) {
+  if (ses_require_parse(text, requirements, &wrong) < 0) {
     ses_require_wrong(why, size, wrong);
     return false;
   }

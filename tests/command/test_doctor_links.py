@@ -5,9 +5,14 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from fake_agent_socket import UNAVAILABLE, answer, listening
+from fake_selection_service import element
+from ses.doctor.agent import check_answers
+from ses.doctor.finding import State
 from ses.doctor.service import check_exclusions, check_node_names
 from ses.doctor.shared_memory import check_segments
 from ses.union.hidden import hidden
+from ses_client.messages.elements import Element
 from ses_client.messages.nodes import ExcludedElement, HeardNode, HeardNodes
 
 
@@ -70,3 +75,17 @@ def test_a_trial_by_another_mount_of_the_union_names_that_to_use(ses, union, tmp
     finally:
         subprocess.run(["umount", "-l", bound], check=True)
     assert f"{bound} is another mount of the union at {union[0]}" in checks[-1]["detail"]
+
+
+@pytest.mark.parametrize(("other", "state"), [("read-only", State.WARNING), ("active", State.FAULT)])
+def test_a_union_that_takes_no_files_on_purpose_is_no_fault(tmp_path, other, state):
+    """As the slow pool of a union with a cache: all its branches are NC."""
+    path = tmp_path / "agent.sock"
+    members = [
+        Element.of(element(name, "/", f"/{name}", None) | {"state": stated})
+        for name, stated in (("b1", "draining"), ("b2", other))
+    ]
+    with listening(path, answer(UNAVAILABLE)):
+        (found,) = check_answers(path, members)
+    assert found.state is state
+    assert state is State.FAULT or "all are draining or read-only" in found.detail

@@ -102,8 +102,8 @@ def test_a_union_is_described_beside_a_mount_that_hangs(
 ) -> None:
     mount, run = hung
     (tmp_path / "fstab").write_text(f"nas:/x {mount} nfs defaults 0 0\n")
-    found = run("discover", "--mergerfs", union[0], "--turtle", tmp_path / "found.ttl")
-    assert len(found["branches"]) == 2
+    described = run("discover", "--mergerfs", union[0], "--turtle", tmp_path / "found.ttl")
+    assert len(described["branches"]) == 2
 
 
 def test_a_union_is_steered_beside_one_that_hangs(

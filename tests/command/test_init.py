@@ -164,8 +164,9 @@ def test_unions_whose_mount_points_end_alike_are_two_storage_systems(
     with served(second, tmp_path / "d1"):
         given = ("--storage", storage, "--storage", str(second), "--host", "store1", "--node", "n1")
         described = ses.json("init", str(tmp_path / "etc"), *given)["storage"]
-        again = ses("init", str(tmp_path / "etc"), *given, code=1)
-        assert "Nothing was written" in again.output, "all of it is described"
+        for again in (given, ("--storage", str(second), "--host", "store1")):
+            refused = ses("init", str(tmp_path / "etc"), *again, code=1)
+            assert "Nothing was written" in refused.output, "all of it is described"
     first, other = (system["name"] for system in described)
     assert first == "union"
     assert re.fullmatch("union-[0-9a-f]{8}", other)

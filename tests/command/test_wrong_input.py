@@ -43,6 +43,8 @@ NOT_UTF8 = os.fsdecode(b"\xff")
         (("requirements", "get", "user", ".."), "'..' cannot be a name here"),
         (("requirements", "set", "user", "a/b", "write>=5MB/s"), "'a/b' cannot be a name here"),
         (("token", "revoke", "a/b"), "'a/b' cannot be a name here"),
+        (("place", "--among", "/", "--mkdir", f"run-{NOT_UTF8}XXXX"), "in UTF-8 and without a slash"),
+        (("share", "create", "x", "--mode", "-1"), "does not let its owner read and write"),
         (("explain", ""), "An empty text is no name of a file"),
         (("layout", ""), "An empty text is no name of a file"),
         (("nodes", "of", ""), "An empty text is no name of a file"),
@@ -58,6 +60,21 @@ def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service)
     service.files = [MISSED]
     assert ses("files", "--path", f"/data/{NOT_UTF8}").exit_code == 0
     assert service.asked["path"] == "/data/\ufffd"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("requirements", "get", "user", NOT_UTF8),
+        ("token", "list", "--user", NOT_UTF8),
+        ("share", "get", NOT_UTF8, "x"),
+        ("share", "remove", NOT_UTF8),
+        ("profile", ""),
+        ("advise", ""),
+    ],
+)
+def test_odd_words_end_in_no_traceback(ses, service, typed):
+    assert isinstance(ses(*typed).exception, SystemExit | None)
 
 
 def test_a_fault_is_reported_with_the_name_of_what_is_wrong_even_where_that_is_path():

@@ -28,11 +28,11 @@
 #define ROUND 200
 #define UNTOUCHED 4321
 #define FIRST_FD 40 /* descriptors below are the calls' to get */
-#define TOLD 200
+#define REPORT 200
 #define KEPT 6
 #define OTHER_GROUP 1234
 
-static FILE *told; /* on a descriptor out of the calls' reach */
+static FILE *report; /* on a descriptor out of the calls' reach */
 static char top[PATH_MAX];
 static int kept[KEPT]; /* descriptors left open, or -1 */
 static int dirfds[6];  /* the top, a directory below, O_PATH, a file, a closed one, none */
@@ -45,7 +45,7 @@ static void tell_descriptor(int fd) {
   struct stat stat;
   if (fd < 0 || fstat(fd, &stat) != 0)
     return;
-  fprintf(told, " getfl=%o getfd=%d mode=%o uid=%u gid=%u links=%lu size=%ld at=%ld",
+  fprintf(report, " getfl=%o getfd=%d mode=%o uid=%u gid=%u links=%lu size=%ld at=%ld",
           (unsigned)fcntl(fd, F_GETFL), fcntl(fd, F_GETFD), stat.st_mode, stat.st_uid, stat.st_gid,
           S_ISDIR(stat.st_mode) ? 0 : (unsigned long)stat.st_nlink,
           S_ISDIR(stat.st_mode) ? 0 : (long)stat.st_size, (long)lseek(fd, 0, SEEK_CUR));
@@ -56,7 +56,7 @@ static void settle(int fd) {
   if (fd < 0)
     return;
   if (pick(3) == 0)
-    fprintf(told, " wrote=%zd", write(fd, "0123456789", pick(10)));
+    fprintf(report, " wrote=%zd", write(fd, "0123456789", pick(10)));
   unsigned slot = pick(KEPT * 3);
   if (slot < KEPT) {
     if (kept[slot] >= 0)
@@ -69,20 +69,20 @@ static void settle(int fd) {
 
 static void tell_open(int fd) {
   int error = last_error();
-  fprintf(told, " = %d errno=%d", fd, error);
+  fprintf(report, " = %d errno=%d", fd, error);
   tell_descriptor(fd);
   settle(fd);
 }
 
 static void tell_stream(FILE *stream) {
   int error = last_error();
-  fprintf(told, " = %d errno=%d", stream ? fileno(stream) : -1, error);
+  fprintf(report, " = %d errno=%d", stream ? fileno(stream) : -1, error);
   if (!stream)
     return;
   tell_descriptor(fileno(stream));
   int put = fputs("text", stream);
-  fprintf(told, " put=%d at=%ld", put > 0, ftell(stream));
-  fprintf(told, " close=%d", fclose(stream));
+  fprintf(report, " put=%d at=%ld", put > 0, ftell(stream));
+  fprintf(report, " close=%d", fclose(stream));
 }
 
 static void make_temporary(char *space) {
@@ -108,12 +108,12 @@ static void make_temporary(char *space) {
            : which == 2 ? mkstemps(space, suffix)
                         : mkostemps64(space, suffix, flags & ~O_TMPFILE);
   int error = last_error();
-  fprintf(told, "temporary %u %s %d %o named=%d", which, before, suffix, (unsigned)flags,
+  fprintf(report, "temporary %u %s %d %o named=%d", which, before, suffix, (unsigned)flags,
           strcmp(before, space) != 0);
-  fprintf(told, " = %d errno=%d", fd, error);
+  fprintf(report, " = %d errno=%d", fd, error);
   tell_descriptor(fd);
   if (fd >= 0) {
-    fprintf(told, " unlinked=%d", unlink(space));
+    fprintf(report, " unlinked=%d", unlink(space));
     close(fd);
   }
 }
@@ -124,7 +124,7 @@ static int look(void) {
     struct stat stat;
     int flags = fcntl(fd, F_GETFL);
     if (flags >= 0 && fstat(fd, &stat) == 0)
-      dprintf(TOLD, " %d:%o:%o", fd, (unsigned)flags, stat.st_mode);
+      dprintf(REPORT, " %d:%o:%o", fd, (unsigned)flags, stat.st_mode);
   }
   return 0;
 }
@@ -138,7 +138,7 @@ static void start(void) {
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, pick(6) ? 0 : POSIX_SPAWN_RESETIDS);
-  fprintf(told, "spawn");
+  fprintf(report, "spawn");
   for (unsigned count = 1 + pick(4); count > 0; count--) {
     int fd = (int)pick(12);
     int to = (int)pick(12);
@@ -146,7 +146,7 @@ static void start(void) {
     mode_t mode = any_mode();
     const char *name = any_name();
     unsigned kind = pick(9);
-    fprintf(told, " %u:%d:%d:%o:%o:%.40s", kind, fd, to, (unsigned)flags, mode, name);
+    fprintf(report, " %u:%d:%d:%o:%o:%.40s", kind, fd, to, (unsigned)flags, mode, name);
     snprintf(space, PATH_MAX, pick(4) ? "%s" : "./%s", name);
     if (kind < 5)
       posix_spawn_file_actions_addopen(&actions, fd, space, flags | (pick(3) ? O_CREAT : 0), mode);
@@ -162,13 +162,13 @@ static void start(void) {
   struct rlimit limit; /* a dynamic program needs descriptors to start, with a library one more */
   getrlimit(RLIMIT_NOFILE, &limit);
   bool starts = pick(8) && limit.rlim_cur == 256;
-  fflush(told); /* what the child says comes after it */
+  fflush(report); /* what the child says comes after it */
   int status =
       posix_spawn(&child, starts ? own[0] : "missing", &actions, &attributes, own, environ);
   int ended = 0;
-  fprintf(told, " = %d", status);
+  fprintf(report, " = %d", status);
   if (status == 0 && waitpid(child, &ended, 0) == child)
-    fprintf(told, " ended=%x", (unsigned)ended);
+    fprintf(report, " ended=%x", (unsigned)ended);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
 }
@@ -189,7 +189,7 @@ static void create(void) {
   mode_t mode = any_mode();
   int dirfd = pick(3) ? AT_FDCWD : ANY(dirfds);
   const char *stream_mode = any_stream_mode();
-  fprintf(told, "call=%u flags=%o mode=%o dirfd=%d %s", call, (unsigned)flags, mode, dirfd,
+  fprintf(report, "call=%u flags=%o mode=%o dirfd=%d %s", call, (unsigned)flags, mode, dirfd,
           stream_mode);
   FILE *stream = call == 8 ? fopen("/dev/null", "r") : NULL;
   errno = UNTOUCHED;
@@ -225,7 +225,7 @@ static void create(void) {
     mode_t node = (mode & 07777) | ANY(types);
     int made = call == 9 ? mknod(path, node, 0) : mknodat(dirfd, path, node, 0);
     int error = last_error();
-    fprintf(told, " type=%o = %d errno=%d", node & S_IFMT, made, error);
+    fprintf(report, " type=%o = %d errno=%d", node & S_IFMT, made, error);
   }
   }
 }
@@ -256,7 +256,7 @@ static void tell_directory(const char *path) {
     if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
         snprintf(below, sizeof below, "%s/%s", path, name) < (int)sizeof below &&
         lstat(below, &stat) == 0) {
-      fprintf(told, "holds %s %o %u %u %ld\n", below + strlen(top), stat.st_mode, stat.st_uid,
+      fprintf(report, "holds %s %o %u %u %ld\n", below + strlen(top), stat.st_mode, stat.st_uid,
               stat.st_gid, S_ISDIR(stat.st_mode) ? 0 : (long)stat.st_size);
       if (S_ISDIR(stat.st_mode))
         tell_directory(below);
@@ -335,7 +335,7 @@ static void furnish(void) {
 
 static void tell_result(const char *call, int result) {
   int error = result == 0 ? 0 : last_error();
-  fprintf(told, "%s = %d errno=%d\n", call, result, error);
+  fprintf(report, "%s = %d errno=%d\n", call, result, error);
 }
 
 static void set_descriptor_limit(void) {
@@ -392,8 +392,8 @@ int main(int argc, char **argv) {
   long count = strtol(argv[2], NULL, 10);
   memset(dirfds, -1, sizeof dirfds);
   signal(SIGXFSZ, SIG_IGN);
-  told = fdopen(fcntl(STDOUT_FILENO, F_DUPFD, TOLD), "w");
-  if (!told)
+  report = fdopen(fcntl(STDOUT_FILENO, F_DUPFD, REPORT), "w");
+  if (!report)
     return 3;
   for (long i = 0; i < count; i++) {
     if (i % ROUND == 0) {
@@ -402,11 +402,11 @@ int main(int argc, char **argv) {
       furnish();
     }
     disturb();
-    fprintf(told, "%ld ", i);
+    fprintf(report, "%ld ", i);
     create();
-    fputc('\n', told);
-    fflush(told);
+    fputc('\n', report);
+    fflush(report);
   }
   tell_directory(top);
-  return fclose(told) != 0;
+  return fclose(report) != 0;
 }

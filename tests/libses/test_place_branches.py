@@ -278,3 +278,38 @@ def test_file_that_somebody_put_in_the_place_of_the_staged_one_is_never_opened(
     assert trap.stat().st_nlink == links, "nothing of theirs has the name"
     assert union.agent.leftovers() == []
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(NOT_CREATED, errno.ESTALE)]
+
+
+# A child changes the file as soon as it has its name, over and over; how many of 150 creates failed.
+CHANGED = """
+import os, signal, sys
+child, failed = os.fork(), 0
+while child == 0:
+    try: {change}
+    except OSError: pass
+for _ in range(150):
+    try: os.close(os.open("name", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError: failed += 1
+    os.unlink("name")
+os.kill(child, signal.SIGKILL)
+print(failed)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "user"),
+    [
+        ("os.chmod('name', 0)", NOBODY),
+        ("os.utime('name', (1, 1))", NOBODY),
+        ("os.chown('name', 65534, 65534)", 0),
+    ],
+)
+def test_file_that_others_change_at_once_is_the_one_that_was_created(
+    union: Union, change: str, user: int
+) -> None:
+    """As chmod -R does, or who watches the directory: the create is done by then, and was exclusive."""
+    union.path.chmod(0o777)
+    as_user = ("setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", "--")
+    done = union.run(*as_user, "/usr/bin/python3", "-I", "-c", CHANGED.format(change=change))
+    assert done.stdout == "0\n"
+    assert union.agent.leftovers() == []

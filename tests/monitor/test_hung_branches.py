@@ -1,5 +1,6 @@
 """Where one disk or one union hangs or is away, the others are seen."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,3 +84,16 @@ def test_the_other_unions_of_a_target_are_seen_while_one_is_not_mounted(
     assert watched.read(fine) == [""]
     (why,) = watched.read(disk)
     assert f"{second} is not the mount point of a mergerfs union" in why
+
+
+def test_a_branch_of_two_unions_takes_files_if_one_may_create_there(
+    tmp_path: Path, fine: Path, union: Path
+) -> None:
+    """As below a cache: in the slow pool beside it all disks are NC."""
+    with served(tmp_path / "slow", fine):
+        os.setxattr(tmp_path / "slow/.mergerfs", "user.mergerfs.branches", f"{fine}=NC".encode())
+        for paths in ((union, tmp_path / "slow"), (tmp_path / "slow", union)):
+            source = Mergerfs().open(Target(name="u", collector="mergerfs", paths=tuple(map(str, paths))))
+            assert json.loads(source.read().body)[str(fine)]["mode"] == "RW"
+        only = Target(name="u", collector="mergerfs", paths=(str(tmp_path / "slow"),))
+        assert json.loads(Mergerfs().open(only).read().body)[str(fine)]["mode"] == "NC"

@@ -76,7 +76,7 @@ def test_a_database_of_postgresql_keeps_every_name_or_is_refused(postgresql: Pos
     database.upgrade()
     accounts = AccountService(database, lambda: 1_800_000_000.5)
     accounts.add("jürgen", None, vo="物理")
-    assert [(one.name, one.vo) for one in accounts.everybody()] == [("jürgen", "物理")]
+    assert [(account.name, account.vo) for account in accounts.everybody()] == [("jürgen", "物理")]
     database.close()
     refused = Database(postgresql.url_of("LATIN1"))
     with pytest.raises(StartError, match=r"keeps text as LATIN1.* createdb .*--encoding=UTF8"):

@@ -27,8 +27,8 @@ def open_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ses-security-") as name:
         folder = Path(name)
         (folder / "state").mkdir()
-        for one in (folder, folder / "state"):
-            one.chmod(0o755)
+        for directory in (folder, folder / "state"):
+            directory.chmod(0o755)
         yield folder
 
 
@@ -38,13 +38,13 @@ def start(open_folder: Path) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
 
     def begin(*options: str, site: Path | None = SITE) -> Running:
-        told = [] if site is None else [f"--site={site}"]
-        started.append(Running(open_folder, "--trust-loopback", *told, *options))
+        site_option = [] if site is None else [f"--site={site}"]
+        started.append(Running(open_folder, "--trust-loopback", *site_option, *options))
         return started[-1]
 
     yield begin
-    for one in started:
-        one.end(signal.SIGKILL)
+    for service in started:
+        service.end(signal.SIGKILL)
 
 
 @pytest.fixture

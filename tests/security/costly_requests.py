@@ -127,22 +127,28 @@ class Contract:
     def operations(self) -> list[tuple[str, str, dict[str, Any]]]:
         """Return path, method and description of each."""
         paths = self._document["paths"]
-        return [(path, method, one) for path, all_ in paths.items() for method, one in all_.items()]
+        return [
+            (path, method, operation) for path, all_ in paths.items() for method, operation in all_.items()
+        ]
 
     def requests(self, path: str, method: str, operation: dict[str, Any]) -> Iterator[Made]:
         """Yield what each request of one operation is, and what makes it."""
         known = {parameter["name"]: parameter for parameter in operation.get("parameters", ())}
         self._right = {**self._everywhere, **self._everywhere.get(path, {})}
-        needed = [name for name, one in known.items() if one["in"] == "query" and one.get("required")]
+        needed = [
+            name
+            for name, parameter in known.items()
+            if parameter["in"] == "query" and parameter.get("required")
+        ]
         plain = path
         for name in known:
             plain = plain.replace(f"{{{name}}}", quote(str(self._right.get(name, "x"))))
         schema = self._body(operation)
         small = None if schema is None else self.small(schema)
         make = _Maker(method.upper(), small, {name: str(self._right.get(name, "x")) for name in needed})
-        for name, one in known.items():
+        for name, parameter in known.items():
             for text in self._texts(HEAD // 3):
-                if one["in"] == "path":
+                if parameter["in"] == "path":
                     before, _, after = path.partition(f"{{{name}}}")
                     if "{" in before + after:
                         continue
@@ -150,17 +156,17 @@ class Contract:
                     yield make(asked, f"path {name}={text[:12]!r}")
                 else:
                     yield make(plain, f"query {name}={text[:12]!r}", query=partial(_in_query, name, text))
-            limit = self._resolved(one["schema"]).get("maxLength")
-            if one["in"] == "query" and limit:
+            limit = self._resolved(parameter["schema"]).get("maxLength")
+            if parameter["in"] == "query" and limit:
                 for text in self._texts(limit):
                     yield make(plain, f"query {name}={text[:12]!r}", query=partial(_in_query, name, text))
-            if one["in"] == "query":
+            if parameter["in"] == "query":
                 for number in NUMBERS:
                     yield make(plain, f"query {name}={number[:9]}", query=f"{name}={number[:HEAD]}")
                 yield make(
                     plain, f"query {name} again and again", query="&".join([f"{name}=1"] * (HEAD // 8))
                 )
-                most = self._resolved(one["schema"]).get("maximum")
+                most = self._resolved(parameter["schema"]).get("maximum")
                 if most:
                     yield make(plain, f"query {name} at most", query=f"{name}={most:.0f}")
         yield make(plain, SMALL)
@@ -188,8 +194,8 @@ class Contract:
         kind = schema.get("type")
         if kind == "object":
             return {
-                name: self._right[name] if name in self._right else self.small(one, depth + 1)
-                for name, one in schema.get("properties", {}).items()
+                name: self._right[name] if name in self._right else self.small(member, depth + 1)
+                for name, member in schema.get("properties", {}).items()
                 if self._right.get(name) is not OMIT
             }
         if kind == "array":
@@ -204,10 +210,10 @@ class Contract:
         schema = self._resolved(schema)
         yield where, schema
         if schema.get("type") == "object":
-            for name, one in schema.get("properties", {}).items():
+            for name, member in schema.get("properties", {}).items():
                 if self._right.get(name) is OMIT:
                     continue
-                yield from self._members(one, (*where, name))
+                yield from self._members(member, (*where, name))
         elif schema.get("type") == "array":
             yield from self._members(schema["items"], (*where, 0))
 
@@ -225,21 +231,24 @@ class Contract:
                 if bound in schema:
                     yield schema[bound], bound
         elif kind == "array":
-            one = self.small(schema["items"])
-            count = min(schema.get("maxItems", BODY), BODY // (len(json.dumps(one)) + 12))
-            yield [one] * count, f"{count} equal"
-            yield [_numbered(one, number) for number in range(count)], f"{count} different"
-            yield [one] * (BODY // (len(json.dumps(one)) + 2)), "too many"
+            sample = self.small(schema["items"])
+            count = min(schema.get("maxItems", BODY), BODY // (len(json.dumps(sample)) + 12))
+            yield [sample] * count, f"{count} equal"
+            yield [_numbered(sample, number) for number in range(count)], f"{count} different"
+            yield [sample] * (BODY // (len(json.dumps(sample)) + 2)), "too many"
             yield [0] * (BODY // 3), "too many that are wrong"
         elif kind == "object":
             values = schema.get("additionalProperties")
             if isinstance(values, dict):
-                one = self.small(values)
-                each = len(json.dumps(one)) + 14
+                sample = self.small(values)
+                each = len(json.dumps(sample)) + 14
                 count = min(schema.get("maxProperties", BODY), BODY // each)
-                yield {f"a{number}": one for number in range(count)}, f"{count} members"
+                yield {f"a{number}": sample for number in range(count)}, f"{count} members"
                 for text in self._texts(1000):
-                    yield {f"{text}{number}": one for number in range(BODY // 6100)}, f"members {text[:12]!r}"
+                    yield (
+                        {f"{text}{number}": sample for number in range(BODY // 6100)},
+                        f"members {text[:12]!r}",
+                    )
             yield UNKNOWN, "unknown members"
         yield _Raw("[" * (BODY // 2) + "]" * (BODY // 2)), "nested lists"
 
@@ -271,7 +280,7 @@ class Contract:
             if "$ref" in schema:
                 schema = self._document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
             elif "anyOf" in schema:
-                schema = next(one for one in schema["anyOf"] if one.get("type") != "null")
+                schema = next(option for option in schema["anyOf"] if option.get("type") != "null")
             elif len(schema.get("allOf", ())) == 1:
                 schema = schema["allOf"][0]
             else:
@@ -284,9 +293,9 @@ class _Raw(float):
     written: str
 
     def __new__(cls, written: str) -> _Raw:
-        one = super().__new__(cls, 0.0)
-        one.written = written
-        return one
+        raw = super().__new__(cls, 0.0)
+        raw.written = written
+        return raw
 
 
 class _Maker:
@@ -314,7 +323,7 @@ class _Maker:
         body: Callable[[Any], Any] | None,
         raw: bytes | None,
     ) -> Request:
-        path, query = (one if isinstance(one, str) else one() for one in (path, query))
+        path, query = (part if isinstance(part, str) else part() for part in (path, query))
         needed = (f"{name}={quote(value)}" for name, value in self._needed.items() if f"{name}=" not in query)
         query = "&".join((*needed, query) if query else needed)
         said = self._small if body is None else body(self._small)
@@ -338,13 +347,13 @@ def _in_query(name: str, text: str) -> str:
 def _written(value: Any) -> bytes:
     raws: list[str] = []
 
-    def marked(one: Any) -> Any:
-        if isinstance(one, _Raw):
-            raws.append(one.written)
+    def marked(node: Any) -> Any:
+        if isinstance(node, _Raw):
+            raws.append(node.written)
             return f"raw-{len(raws) - 1}-raw"
-        if isinstance(one, dict):
-            return {name: marked(each) for name, each in one.items()}
-        return [marked(each) for each in one] if isinstance(one, list) else one
+        if isinstance(node, dict):
+            return {name: marked(each) for name, each in node.items()}
+        return [marked(each) for each in node] if isinstance(node, list) else node
 
     text = json.dumps(marked(value), ensure_ascii=False)
     for number, raw in enumerate(raws):
@@ -363,14 +372,16 @@ def _with(small: Any, where: Path, value: Any) -> Any:
     return made
 
 
-def _numbered(one: Any, number: int) -> Any:
+def _numbered(value: Any, number: int) -> Any:
     """Return it with other texts: ids and names must often differ."""
-    if isinstance(one, dict):
-        return {name: _numbered(each, number) if name in _TOLD_APART else each for name, each in one.items()}
-    if isinstance(one, str):
+    if isinstance(value, dict):
+        return {
+            name: _numbered(each, number) if name in _TOLD_APART else each for name, each in value.items()
+        }
+    if isinstance(value, str):
         digits = str(number)
-        return one[: -len(digits)] + digits if len(one) > len(digits) else f"{one}{digits}"
-    return one
+        return value[: -len(digits)] + digits if len(value) > len(digits) else f"{value}{digits}"
+    return value
 
 
 _TOLD_APART = (

@@ -60,18 +60,18 @@ def doors(pids: Iterable[int]) -> list[Door]:
                 target = str(path.readlink())
                 if target.startswith("socket:["):
                     inodes.add(target[8:-1])
-    found: list[Door] = []
+    listening: list[Door] = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text("utf-8").splitlines()[1:]:
             fields = line.split()
             if fields[3] == "0A" and fields[9] in inodes:
-                found.append(int(fields[1].rpartition(":")[2], 16))
+                listening.append(int(fields[1].rpartition(":")[2], 16))
     for line in Path("/proc/net/unix").read_text("utf-8").splitlines()[1:]:
         fields = line.split()
         if len(fields) == 8 and fields[6] in inodes and fields[5] == "01":
             pid = next(pid for pid in pids if (Path(f"/proc/{pid}/cwd") / fields[7]).exists())
-            found.append(str(Path(f"/proc/{pid}/cwd").readlink() / fields[7]))
-    return found
+            listening.append(str(Path(f"/proc/{pid}/cwd").readlink() / fields[7]))
+    return listening
 
 
 def knock(user: int, door: Door, requests: list[tuple[str, str, str]]) -> list[tuple[int, str]]:

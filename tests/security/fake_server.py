@@ -49,10 +49,10 @@ class FakeServer:
 
     def __init__(self, user: int, log: Path, path: Path | None = None) -> None:
         self._log = log
-        told = json.dumps([user, None if path is None else str(path)])
+        given = json.dumps([user, None if path is None else str(path)])
         with log.open("wb") as out:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _PROGRAM, told], stdout=out, stderr=subprocess.STDOUT, cwd="/"
+                [sys.executable, "-I", "-c", _PROGRAM, given], stdout=out, stderr=subprocess.STDOUT, cwd="/"
             )
         wait_for_answer(self._process, log, lambda: log.read_text("utf-8").endswith("\n"))
         self.where = json.loads(log.read_text("utf-8").splitlines()[0])

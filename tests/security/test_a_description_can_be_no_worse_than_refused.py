@@ -59,8 +59,8 @@ def site_of(count: int) -> str:
     """Return a description of so many elements that keeps to the shapes."""
     text = (Path(__file__).parents[2] / "ontology/examples/union-site.ttl").read_text("utf-8")
     start, end = text.index(":b1 a"), text.index(":b2 a")
-    one = text[start:end].replace("Branch 1", "Branch")
-    return text[:start] + "".join(one.replace("b1", f"b{number}") for number in range(1, count + 1))
+    element = text[start:end].replace("Branch 1", "Branch")
+    return text[:start] + "".join(element.replace("b1", f"b{number}") for number in range(1, count + 1))
 
 
 @pytest.mark.parametrize("trig", [False, True])

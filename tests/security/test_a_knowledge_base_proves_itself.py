@@ -63,10 +63,10 @@ def test_one_of_the_sites_authority_is_used(
     store_with_tls: str, tmp_path: Path, start: Callable[..., Running]
 ) -> None:
     ca = tmp_path / "tls" / "ca.pem"
-    told = [f"--kb-url={store_with_tls}", "--kb-flavour=oxigraph", f"--trusted-ca={ca}"]
-    service = start(*told).wait_ready()
+    options = [f"--kb-url={store_with_tls}", "--kb-flavour=oxigraph", f"--trusted-ca={ca}"]
+    service = start(*options).wait_ready()
     assert service.call("GET", "/v1/elements")[1]["elements"]
-    done = CliRunner().invoke(main, ["backup", *told, str(tmp_path / "backup.nq")])
+    done = CliRunner().invoke(main, ["backup", *options, str(tmp_path / "backup.nq")])
     assert "statements written" in done.output, done.output
     assert "Element" in (tmp_path / "backup.nq").read_text("utf-8")
 
@@ -84,8 +84,8 @@ def test_no_password_goes_over_the_network_in_clear_text(tmp_path: Path, command
     password.write_text("writer:a secret\n")
     password.chmod(0o600)
     own = [f"--state-dir={tmp_path / 'state'}", "--trust-loopback"] if command == ["serve"] else []
-    told = ["--kb-url=http://192.0.2.1:3030/kb", f"--kb-credentials-file={password}"]
-    done = invoked(main, [*command, *own, *told], code=2)
+    options = ["--kb-url=http://192.0.2.1:3030/kb", f"--kb-credentials-file={password}"]
+    done = invoked(main, [*command, *own, *options], code=2)
     assert "in clear text" in done.output
     assert "https" in done.output
 

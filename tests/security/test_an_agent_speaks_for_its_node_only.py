@@ -33,8 +33,8 @@ class Guarded:
     of: dict[str, str] = field(default_factory=dict)
 
     def say(self, who: str, node: str, said: dict[str, Any]) -> tuple[int, Any]:
-        told = {"incarnation": "a" * 16, **said}
-        return self.service.call("POST", f"/v1/nodes/{node}/announcements", told, token=self.of[who])
+        message = {"incarnation": "a" * 16, **said}
+        return self.service.call("POST", f"/v1/nodes/{node}/announcements", message, token=self.of[who])
 
     def open_files(self) -> list[dict[str, Any]]:
         status, listed = self.service.call("GET", "/v1/placements?state=open", token=self.of["admin"])
@@ -63,7 +63,7 @@ def guarded(running: tuple[Any, Path]) -> Guarded:
         "gpu": made(tokens, "--role=node", "--node=gpu*"),
         "admin": made(tokens, "--role=admin", "--name=root"),
     }
-    found = Guarded(service, tokens, of)
+    fresh = Guarded(service, tokens, of)
     for node in ("n17", "n18"):
         assert (
             service.call(
@@ -74,7 +74,7 @@ def guarded(running: tuple[Any, Path]) -> Guarded:
             )[0]
             == 200
         )
-    return found
+    return fresh
 
 
 def test_one_nodes_token_says_nothing_of_another(guarded: Guarded) -> None:
@@ -93,11 +93,11 @@ def test_one_nodes_token_says_nothing_of_another(guarded: Guarded) -> None:
         assert node in answer["detail"]
     # under its own name it may not end it either
     status, answer = guarded.say("n18", "n18", ended)
-    assert [one["placement_id"] for one in answer["refused"]] == mine
+    assert [refusal["placement_id"] for refusal in answer["refused"]] == mine
     assert guarded.say("n18", "n18", {"complete": True})[0] == 200
     assert [file["placement_id"] for file in guarded.open_files()] == mine
     nodes = guarded.service.call("GET", "/v1/nodes", token=guarded.of["admin"])[1]["nodes"]
-    assert {one["node"] for one in nodes} == {"n17", "n18"}
+    assert {listed["node"] for listed in nodes} == {"n17", "n18"}
 
 
 def test_it_reads_nothing_of_another_either(guarded: Guarded) -> None:
@@ -155,8 +155,8 @@ def test_tokens_of_many_nodes_are_written_for_their_owner_alone(tmp_path: Path) 
     assert CliRunner().invoke(main, [*command, "n1", "n2"]).exit_code == 0
     files = {path.name: path for path in folder.iterdir()}
     assert set(files) == {"n1.token", "n2.token"}
-    for one in files.values():
-        assert one.stat().st_mode & 0o777 == 0o600
-        assert one.read_text("utf-8").strip() not in tokens.read_text("utf-8")
+    for token_file in files.values():
+        assert token_file.stat().st_mode & 0o777 == 0o600
+        assert token_file.read_text("utf-8").strip() not in tokens.read_text("utf-8")
     assert folder.stat().st_mode & 0o777 == 0o700
     assert CliRunner().invoke(main, [*command, "../n3"]).exit_code == 2

@@ -178,7 +178,7 @@ def test_a_renewed_certificate_is_shown_to_connections_made_afterwards(
 ) -> None:
     shutil.copytree(parts.folder / "tls", tmp_path / "tls")
     init(tmp_path, f"{part},localhost,127.0.0.1")
-    certificate, key = ((tmp_path / "tls" / one.name) for one in (parts.certificate(part), parts.key(part)))
+    certificate, key = ((tmp_path / "tls" / path.name) for path in (parts.certificate(part), parts.key(part)))
     renewed = x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
     before = parts.serial(part)
     with parts.connect(part) as kept:
@@ -214,9 +214,9 @@ def serial_shown(followed: FollowedTls) -> int:
     heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = followed.context.wrap_bio(said, heard, server_side=True)
     asking = client.wrap_bio(heard, said, server_hostname="localhost")
-    for one in (asking, server, asking):
+    for side in (asking, server, asking):
         with contextlib.suppress(ssl.SSLWantReadError):
-            one.do_handshake()
+            side.do_handshake()
     return x509.load_der_x509_certificate(asking.getpeercert(binary_form=True) or b"").serial_number
 
 

@@ -61,8 +61,8 @@ class Site:
         return token
 
     def announce(self, node: str, said: dict[str, Any], source: str, token: str) -> tuple[int, Any]:
-        told = {"incarnation": "a" * 16, **said}
-        return self.ask(f"/v1/nodes/{node}/announcements", told, source, token)
+        message = {"incarnation": "a" * 16, **said}
+        return self.ask(f"/v1/nodes/{node}/announcements", message, source, token)
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +79,16 @@ def site() -> Iterator[Site]:
 
 
 def test_a_node_speaks_for_itself_alone(site: Site) -> None:
-    one, other = site.session(site.n1, f"node {N1}", N1), site.session(site.n2, f"node {N2}", N2)
+    own, other = site.session(site.n1, f"node {N1}", N1), site.session(site.n2, f"node {N2}", N2)
     mine = new_ids(1)
-    assert site.announce(N1, announcement(mine, ["union/b1"]), N1, one)[0] == 200
+    assert site.announce(N1, announcement(mine, ["union/b1"]), N1, own)[0] == 200
     ended = {"ended": [{"placement_id": mine[0], "reason": "closed"}]}
     status, answer = site.announce(N1, ended, N2, other)
     assert status == 403
     assert f"speaks for node {N2}, not for {N1}" in answer["detail"]
     assert site.announce(N2, ended, N2, other)[1]["refused"][0]["placement_id"] == mine[0]
-    listed = site.ask("/v1/placements?state=open", None, N1, one)[1]["placements"]
-    assert [one["placement_id"] for one in listed] == mine
+    listed = site.ask("/v1/placements?state=open", None, N1, own)[1]["placements"]
+    assert [placement["placement_id"] for placement in listed] == mine
 
 
 def test_a_credential_is_taken_once(site: Site) -> None:
@@ -154,7 +154,7 @@ def test_a_lying_node_is_bounded_by_what_a_node_may_have_open(site: Site) -> Non
         ids = new_ids(2000)
         status, answer = site.announce(N2, announcement(ids, ["union/b1"]), N2, token)
         assert status == 200, answer
-        refused += [one["placement_id"] for one in answer["refused"]]
+        refused += [refusal["placement_id"] for refusal in answer["refused"]]
     assert len(refused) == 70_000 - 65_536
     assert site.announce(N2, {"complete": True}, N2, token)[0] == 200  # and all of them are its own to end
 
@@ -169,13 +169,13 @@ def test_what_a_lying_node_says_of_people_who_are_not_on_it_moves_nothing_of_the
     def of_alice(source: str, token: str) -> dict[str, str]:
         """What a node is told of her files: its own."""
         listed = site.ask("/v1/placements?state=open&limit=1000", None, source, token)[1]["placements"]
-        assert {one["subject"]["user"] for one in listed} <= {"alice"}
-        return {one["placement_id"]: one["element"] for one in listed}
+        assert {placement["subject"]["user"] for placement in listed} <= {"alice"}
+        return {placement["placement_id"]: placement["element"] for placement in listed}
 
     before = dict.fromkeys(real, "union/b1")
     assert of_alice(N1, honest) == before
     status, answer = site.announce(N2, announcement(real, ["union/b2"], user="alice"), N2, liar)
-    assert (status, [one["placement_id"] for one in answer["refused"]]) == (200, real)
+    assert (status, [refusal["placement_id"] for refusal in answer["refused"]]) == (200, real)
     assert site.announce(N2, announcement(lies, ["union/b2"], user="alice"), N2, liar)[0] == 200
     assert (of_alice(N1, honest), of_alice(N2, liar)) == (before, dict.fromkeys(lies, "union/b2"))
     assert site.announce(N2, {"complete": True}, N2, liar)[0] == 200

@@ -49,7 +49,7 @@ def ses(site: Site, *command: str, **more: str) -> subprocess.CompletedProcess[s
     return ran([SES, *command], code=None, env=environment)
 
 
-def found(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def checks(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return {check["link"]: check for check in json.loads(done.stdout)["checks"]}
 
 
@@ -64,12 +64,12 @@ def test_a_user_asks_for_themself_and_for_nobody_else(site: Site) -> None:
 
 
 def test_doctor_says_whether_munged_answers_and_the_service_takes_it(site: Site) -> None:
-    well = found(ses(site, "doctor", "--json"))
+    well = checks(ses(site, "doctor", "--json"))
     assert [well[link]["state"] for link in ("munged", "session by MUNGE")] == ["ok", "ok"]
-    silent = found(ses(site, "doctor", "--json", SES_MUNGE_SOCKET="/nonexistent"))
+    silent = checks(ses(site, "doctor", "--json", SES_MUNGE_SOCKET="/nonexistent"))
     assert [silent[link]["state"] for link in ("munged", "session by MUNGE")] == ["fault", "skipped"]
     assert "/nonexistent" in silent["munged"]["detail"]
-    refused = found(ses(site, "doctor", "--json", SES_MUNGE="nowhere.invalid"))
+    refused = checks(ses(site, "doctor", "--json", SES_MUNGE="nowhere.invalid"))
     assert [refused[link]["state"] for link in ("munged", "session by MUNGE")] == ["ok", "fault"]
     assert "that name is not known" in refused["session by MUNGE"]["detail"]
-    assert "munged" not in found(ses(site, "doctor", "--json", SES_MUNGE="0"))
+    assert "munged" not in checks(ses(site, "doctor", "--json", SES_MUNGE="0"))

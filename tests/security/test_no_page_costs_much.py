@@ -120,8 +120,8 @@ def _token(page: str) -> str:
 def _rules(app: Flask) -> Iterator[tuple[str, str, str, str]]:
     """Yield each pattern with a method, an address of it, and the page that its form is on."""
     key = app.extensions["ses_webface"].links.for_account("u1")
-    rules = [one for one in app.url_map.iter_rules() if one.endpoint not in WITHOUT]
-    rules.sort(key=lambda one: LAST.index(one.rule) if one.rule in LAST else -1)
+    rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint not in WITHOUT]
+    rules.sort(key=lambda rule: LAST.index(rule.rule) if rule.rule in LAST else -1)
     with app.test_request_context():
         adapter = app.url_map.bind("localhost")
         for rule in rules:
@@ -158,7 +158,8 @@ def _worst(
             for text in _texts(length):
                 if rng.random() < share:
                     said = {
-                        one: v.encode("utf-8", "surrogatepass") for one, v in {**given, name: text}.items()
+                        field: v.encode("utf-8", "surrogatepass")
+                        for field, v in {**given, name: text}.items()
                     }
                     yield f"{name}={length} of {text[:9]!r}", "POST", _sent(path, urlencode(said))
         if rng.random() > share:

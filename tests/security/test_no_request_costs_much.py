@@ -177,7 +177,7 @@ def costliest(app: Any, document: dict[str, Any], *, seed: int, share: float) ->
     contract = Contract(document, RIGHT, rng)
     worst = []
     operations = contract.operations()
-    operations.sort(key=lambda one: ORDER.index(one[0]) if one[0] in ORDER else len(ORDER))
+    operations.sort(key=lambda listed: ORDER.index(listed[0]) if listed[0] in ORDER else len(ORDER))
     for path, method, operation in operations:
         environ = {**ENVIRON, "HTTP_AUTHORIZATION": f"Bearer {ROLES[path]}"} if path in ROLES else ENVIRON
         small = dict(contract.requests(path, method, operation))[SMALL]()
@@ -189,15 +189,19 @@ def costliest(app: Any, document: dict[str, Any], *, seed: int, share: float) ->
             if rng.random() < share or what == "many parameters" or ("x" in what and "65536 of 'n" in what):
                 asked = measure(app, make(), environ)
                 assert asked.status != 500, f"{method} {path}: {what}"
-                first = max(first, asked, key=lambda one: one.cost)
+                first = max(first, asked, key=lambda request: request.cost)
         worst.append(first)
     return worst
 
 
 def _check(worst: list[Request]) -> None:
-    dear = [(round(one.cost, 2), one.method, one.path, one.what) for one in worst if one.cost > SECONDS]
+    dear = [
+        (round(request.cost, 2), request.method, request.path, request.what)
+        for request in worst
+        if request.cost > SECONDS
+    ]
     assert dear == []
-    assert all(one.cost > 0 for one in worst), "each operation was asked"
+    assert all(request.cost > 0 for request in worst), "each operation was asked"
 
 
 def test_no_request_to_the_service_costs_much(service: Any) -> None:

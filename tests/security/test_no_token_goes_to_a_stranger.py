@@ -110,8 +110,8 @@ def agents(tmp_path: Path) -> Iterator[Any]:
         return started[-1]
 
     yield start
-    for one in started:
-        one.end()
+    for agent in started:
+        agent.end()
 
 
 def token_file(folder: Path, token: str = SECRET) -> Path:
@@ -131,8 +131,8 @@ def ses(*arguments: str, **environment: str) -> tuple[int, str]:
 
 @pytest.fixture
 def thief(stranger: int, open_folder: Path) -> Iterator[FakeServer]:
-    with FakeServer(stranger, open_folder / "thief.log") as found:
-        yield found
+    with FakeServer(stranger, open_folder / "thief.log") as server:
+        yield server
 
 
 @pytest.fixture
@@ -140,8 +140,8 @@ def thief_at_socket(stranger: int, open_folder: Path) -> Iterator[FakeServer]:
     place = open_folder / "taken"
     place.mkdir()
     os.chown(place, stranger, stranger)
-    with FakeServer(stranger, open_folder / "thief.log", place / "door") as found:
-        yield found
+    with FakeServer(stranger, open_folder / "thief.log", place / "door") as server:
+        yield server
 
 
 def test_an_agent_tells_a_stranger_at_the_port_nothing(
@@ -175,16 +175,16 @@ def test_an_agent_speaks_to_the_user_it_is_told_is_the_service(
 def test_the_command_tells_a_stranger_nothing(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    found: FakeServer = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
-    url = f"http://localhost:{found.where}" if kind == "port" else f"unix:{found.where}"
+    server: FakeServer = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
+    url = f"http://localhost:{server.where}" if kind == "port" else f"unix:{server.where}"
     asked = ["elements", "--url", url, "--token-file", str(token_file(tmp_path))]
     status, said = ses(*asked)
     assert status == 4
     assert "uid 65534 listens there, neither root" in said
     assert "SES_SERVICE_USER" in said
-    assert found.heard_nothing()
+    assert server.heard_nothing()
     ses(*asked, SES_SERVICE_USER="65534")
-    assert SECRET in found.heard()
+    assert SECRET in server.heard()
 
 
 def test_the_portal_tells_a_stranger_nothing(thief: FakeServer, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_only_the_socket_that_took_the_connection_counts() -> None:
         port = server.getsockname()[1]
         own = proven._listening_on(port)
         with socket.create_connection(("127.0.0.1", port)) as made:
-            assert [one.uid for one in own] == [os.getuid()]
+            assert [listener.uid for listener in own] == [os.getuid()]
             assert proven._fault(made, own, own) == ""
             # who listens on another address of the port, or behind it, hinders nobody
             others = [

@@ -43,5 +43,5 @@ def test_others_are_answered_beside_the_worst_requests_of_one_user_or_node(
                 assert http.request("GET", f"{service.url}/metrics").status == 200
         assert service.end() == 0
     finally:
-        for one in asked:
-            one.close()
+        for connection in asked:
+            connection.close()

@@ -27,7 +27,7 @@ serve(App(), listener, ready=lambda: print(listener.socket.getsockname()[1], flu
 """
 
 
-class One:
+class Client:
     def __init__(self, idle: bool = True) -> None:
         self.idle = idle
         self.gone = False
@@ -38,23 +38,23 @@ class One:
 
 def test_who_has_most_connections_loses_the_oldest_that_is_idle() -> None:
     places = Places(4)
-    busy, idle, last, other, more = One(idle=False), One(), One(), One(), One()
-    for one in (busy, idle, last):
-        places.take("a", one)
+    busy, idle, last, other, more = Client(idle=False), Client(), Client(), Client(), Client()
+    for client in (busy, idle, last):
+        places.take("a", client)
     places.take("b", other)
     places.take("b", more)
-    assert [one.gone for one in (busy, idle, last, other, more)] == [False, True, False, False, False]
+    assert [client.gone for client in (busy, idle, last, other, more)] == [False, True, False, False, False]
     assert places.count == 4
 
 
 def test_of_busy_connections_the_newest_goes_and_all_are_forgotten_in_the_end() -> None:
     places = Places(2)
-    ones = [One(idle=False) for _ in range(3)]
-    for one in ones:
-        places.take("a", one)
-    assert [one.gone for one in ones] == [False, False, True]
-    for one in ones:
-        places.leave("a", one)
+    clients = [Client(idle=False) for _ in range(3)]
+    for client in clients:
+        places.take("a", client)
+    assert [client.gone for client in clients] == [False, False, True]
+    for client in clients:
+        places.leave("a", client)
     assert (places.count, places._of) == (0, {})
 
 
@@ -91,6 +91,6 @@ def test_one_address_with_idle_connections_keeps_no_other_out(port: int) -> None
     late = connect(port, "127.0.0.4")
     assert asks(late)
     assert all(asks(neighbour) for neighbour in neighbours)
-    assert sum(asks(one) for one in crowd) == 5
+    assert sum(asks(client) for client in crowd) == 5
     for neighbour in (*neighbours, *crowd, late):
         neighbour.close()

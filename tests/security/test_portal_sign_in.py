@@ -226,8 +226,8 @@ def test_sign_ins_of_many_at_once_take_neither_threads_nor_memory_from_others(
         ]
         try:
             refused = list(islice(as_completed(asked, timeout=60), len(asked) - MAX_AT_ONCE + 1))
-            assert [one.result().status_code for one in refused] == [429] * len(refused)
-            assert {one.result().headers["Retry-After"] for one in refused} == {"1"}
+            assert [attempt.result().status_code for attempt in refused] == [429] * len(refused)
+            assert {attempt.result().headers["Retry-After"] for attempt in refused} == {"1"}
             for _ in range(MAX_AT_ONCE - 1):
                 held.entered.acquire()
             assert _sign_in(none_is_free, "bob", PASSWORD).status_code == 429
@@ -237,7 +237,7 @@ def test_sign_ins_of_many_at_once_take_neither_threads_nor_memory_from_others(
         finally:
             held.let_go.set()
     assert mine.result().status_code == 303
-    assert sum(one.result().status_code == 422 for one in asked) == MAX_AT_ONCE - 1
+    assert sum(attempt.result().status_code == 422 for attempt in asked) == MAX_AT_ONCE - 1
     assert known.post(link, data={**new, "csrf_token": _token(known, link)}).status_code == 303, "it still is"
 
 
@@ -294,7 +294,10 @@ def test_an_administrator_ends_the_sessions_of_an_account(app) -> None:
     _sign_in(alice, "alice", PASSWORD)
     _sign_in(bob, "bob", PASSWORD)
     sessions = app.extensions["ses_webface"].sessions
-    assert [(one.name, one.address) for one in sessions.everybody()] == [("alice", TUNNEL), ("bob", TUNNEL)]
+    assert [(session.name, session.address) for session in sessions.everybody()] == [
+        ("alice", TUNNEL),
+        ("bob", TUNNEL),
+    ]
     assert sessions.end_all("alice") == 1
     assert alice.get("/requirements").status_code == 303
     assert bob.get("/requirements").status_code == 200

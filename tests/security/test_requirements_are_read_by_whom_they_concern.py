@@ -7,7 +7,7 @@ from typing import Any
 from service_process import Running
 from ses_service.security.tokens import Role, add_token
 
-ONE = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
+REQUIREMENTS = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
 
 
 def test_a_user_hears_nothing_of_what_others_need(tmp_path: Path, start: Callable[..., Running]) -> None:
@@ -19,7 +19,7 @@ def test_a_user_hears_nothing_of_what_others_need(tmp_path: Path, start: Callabl
         return service.call("GET", path, token=alice)
 
     for name in ("user/alice", "user/bob"):
-        assert service.call("PUT", f"/v1/requirements/{name}", ONE)[0] == 200
+        assert service.call("PUT", f"/v1/requirements/{name}", REQUIREMENTS)[0] == 200
     numbers = {
         change["subject"]: change["number"] for change in service.call("GET", "/v1/changes")[1]["changes"]
     }
@@ -27,13 +27,13 @@ def test_a_user_hears_nothing_of_what_others_need(tmp_path: Path, start: Callabl
     own = next(number for subject, number in numbers.items() if subject.endswith("user/alice"))
 
     listed = asked("/v1/changes")[1]["changes"]
-    assert own in [one["number"] for one in listed]
-    assert bobs not in [one["number"] for one in listed]
+    assert own in [change["number"] for change in listed]
+    assert bobs not in [change["number"] for change in listed]
     assert asked("/v1/changes?subject=user/alice")[1]["changes"]
     assert asked("/v1/changes?subject=user/bob")[0] == 403
     assert asked(f"/v1/changes/{own}")[1]["states"]
     assert asked(f"/v1/changes/{bobs}")[0] == 403
-    named = {(one["level"], one["name"]) for one in asked("/v1/requirements")[1]["sets"]}
+    named = {(stated["level"], stated["name"]) for stated in asked("/v1/requirements")[1]["sets"]}
     assert ("user", "alice") in named
     assert ("user", "bob") not in named
     for path in ("/v1/requirements/user/bob", "/v1/requirements/effective?user=bob"):

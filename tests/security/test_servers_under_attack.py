@@ -52,7 +52,7 @@ class Served:
     port: int
     process: subprocess.Popen[bytes]
     log: Path
-    told: str = ""
+    notified: str = ""
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
@@ -90,13 +90,13 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             [sys.executable, "-c", PROGRAM.format(module=module), *arguments],
             stdout=output, stderr=output, env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")},
         )  # fmt: skip
-        one = Served(request.param, port, process, folder / "log")
+        server = Served(request.param, port, process, folder / "log")
         try:
-            wait_for_answer(process, one.log, one.answers, START_SECONDS)
-            while "READY=1" not in one.told or "WATCHDOG=1" not in one.told:
-                one.told += notices.recv(4096).decode() + "\n"
+            wait_for_answer(process, server.log, server.answers, START_SECONDS)
+            while "READY=1" not in server.notified or "WATCHDOG=1" not in server.notified:
+                server.notified += notices.recv(4096).decode() + "\n"
             notices.close()
-            yield one
+            yield server
         finally:
             process.terminate()
             process.wait(60)
@@ -214,7 +214,7 @@ def test_clients_that_hang_up_leave_no_traceback(served: Served) -> None:
 
 
 def test_systemd_is_told_that_it_listens_and_goes_on(served: Served) -> None:
-    assert {"READY=1", "WATCHDOG=1"} <= set(served.told.split())
+    assert {"READY=1", "WATCHDOG=1"} <= set(served.notified.split())
 
 
 def test_it_makes_its_state_directory_for_itself_alone(served: Served) -> None:

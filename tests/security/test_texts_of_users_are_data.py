@@ -62,16 +62,17 @@ VALUES = [
     "a | storage: 9 files on x", "$(id)", "`id`", "$HOME", "a b; id", "*", "#", "a\x0b36 35 8:1 / /x - y",
     "a\x85b", "[[target]]", "'''", "a\\nb", "\\u0022",
 ]  # fmt: skip
-TEXTS = [one for one in VALUES if not any(0xD800 <= ord(part) <= 0xDFFF for part in one)]
-NAMES = [one for one in VALUES if "\0" not in one and "\ud800" not in one]  # that a file can have
+TEXTS = [value for value in VALUES if not any(0xD800 <= ord(part) <= 0xDFFF for part in value)]
+NAMES = [value for value in VALUES if "\0" not in value and "\ud800" not in value]  # that a file can have
 
 
 def is_hidden(text: str, kept: str = "") -> bool:
     """Whether a character steers a terminal or the direction of a text, or is none."""
     return any(
-        unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp") or one in "\u061c\u200e\u200f\u202e\u2066\ufeff"
-        for one in text
-        if one not in kept
+        unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+        or character in "\u061c\u200e\u200f\u202e\u2066\ufeff"
+        for character in text
+        if character not in kept
     )
 
 
@@ -147,7 +148,7 @@ def elements(text: str) -> _Elements:
 
 def in_report(value: str) -> None:
     def made(name: str) -> _Elements:
-        one = Sum(
+        total = Sum(
             name=name,
             files=1,
             met=1,
@@ -160,11 +161,11 @@ def in_report(value: str) -> None:
             forecast_files=0,
         )
         report = Report(
-            total=one,
+            total=total,
             hours=(),
-            applications=(one,),
-            jobs=(one,),
-            elements=(one,),
+            applications=(total,),
+            jobs=(total,),
+            elements=(total,),
             causes=(),
             advice=(name,),
             complete=True,
@@ -190,12 +191,12 @@ def in_portal(value: str) -> None:
 
 
 def in_metrics(value: str) -> None:
-    found = quota_page(
+    metrics = quota_page(
         [Quota(value, Kind.USER, 1, value, used_bytes=1.0, limit_bytes=2.0, sampled_at=3.0)]
     ).decode()
     names = [
         sample.labels["name"]
-        for family in text_string_to_metric_families(found)
+        for family in text_string_to_metric_families(metrics)
         for sample in family.samples
         if "name" in sample.labels
     ]
@@ -208,8 +209,8 @@ def in_turtle_of_the_site(value: str) -> None:
     for text in (union_turtle(union), lustre_turtle(lustre)):
         assert not is_hidden(text, "\n")
         triples = list(pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE))
-        assert value in {one.object.value for one in triples}
-        assert {one.subject.value.rpartition("/")[2] for one in triples} <= {"union", "server", "b1", "lfs"}
+        assert value in {fact.object.value for fact in triples}
+        assert {fact.subject.value.rpartition("/")[2] for fact in triples} <= {"union", "server", "b1", "lfs"}
 
 
 def in_turtle_of_the_service(value: str) -> None:
@@ -217,8 +218,8 @@ def in_turtle_of_the_service(value: str) -> None:
         return
     text = f"<urn:a> <urn:b> {value_text(Literal(value))} ."
     assert not is_hidden(text)
-    (found,) = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
-    assert found.object.value == value
+    (triple,) = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
+    assert triple.object.value == value
 
 
 def in_sparql(value: str) -> None:
@@ -228,9 +229,9 @@ def in_sparql(value: str) -> None:
         return
     iri = serialise(requirement_set_iri(Level.USER, value))
     text = f"SELECT (STR({serialise(Literal(value))}) AS ?x) ({iri} AS ?y) {{}}"
-    (found,) = pyoxigraph.Store().query(text)
-    assert found["x"].value == value
-    assert requirement_set_of(URIRef(found["y"].value)) == (Level.USER, value)
+    (solution,) = pyoxigraph.Store().query(text)
+    assert solution["x"].value == value
+    assert requirement_set_of(URIRef(solution["y"].value)) == (Level.USER, value)
     with pytest.raises(ValueError, match="not an IRI"):
         serialise(URIRef(f"urn:<{value}>"))
 
@@ -238,10 +239,10 @@ def in_sparql(value: str) -> None:
 def in_toml(value: str) -> None:
     target = Target(value, value, url=value, paths=(value,))
     site = Storage("s", value, 1, "", (target,))
-    found = tomllib.loads(
+    settings = tomllib.loads(
         texts(Answers(Path("/etc"), (site,), ("host",), ()))[Path("/etc/qstorman/smed.toml")]
     )
-    (read,) = found["target"]
+    (read,) = settings["target"]
     assert (read["name"], read["collector"], read["paths"]) == (value, value, [value])
     assert read.get("url", "") == value
 
@@ -266,13 +267,13 @@ SINKS_OF_TEXT: list[Callable[[str], None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("sink", SINKS_OF_ANY, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("sink", SINKS_OF_ANY, ids=lambda sink: sink.__name__)
 def test_any_text_stays_a_text(sink: Callable[[str], None]) -> None:
     for value in VALUES:
         sink(value)
 
 
-@pytest.mark.parametrize("sink", SINKS_OF_TEXT, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("sink", SINKS_OF_TEXT, ids=lambda sink: sink.__name__)
 def test_any_text_of_unicode_stays_a_text(sink: Callable[[str], None]) -> None:
     for value in TEXTS:
         sink(value)
@@ -304,8 +305,8 @@ def test_a_command_to_paste_is_one_command(tmp_path: Path) -> None:
         branch = tmp_path / str(number) / value
         branch.mkdir(parents=True)
         branch.chmod(0o777)
-        (found,) = _swappable(str(branch))
-        for command in (found.mend.partition(": ")[2], repair_command(branch / "ledger.sqlite3")):
+        (finding,) = _swappable(str(branch))
+        for command in (finding.mend.partition(": ")[2], repair_command(branch / "ledger.sqlite3")):
             words = subprocess.run(
                 ["sh", "-c", f"set -- {command}\nprintf '%s\\0' \"$@\""],
                 capture_output=True,
@@ -330,12 +331,12 @@ def test_an_event_of_the_agent_is_one_line_and_steers_no_terminal(shown: Path) -
     assert len(events) == len(values)
     assert all(re.match(r"\d{4}-\d\d-\d\dT\S+ warning: file ", event) for event in events)
     assert not is_hidden("".join(events))
-    told = done.stdout.decode().split("\n")[:-1]
-    assert [one.encode() for one in told if "\\" not in one] == [
-        value for value, one in zip(values, told, strict=True) if "\\" not in one
+    printed = done.stdout.decode().split("\n")[:-1]
+    assert [text.encode() for text in printed if "\\" not in text] == [
+        value for value, text in zip(values, printed, strict=True) if "\\" not in text
     ]
-    assert told[VALUES.index("\u202egpj.exe")] == r"\u202egpj.exe"
-    assert told[VALUES.index("\x9b31m")] == r"\x9b31m"
+    assert printed[VALUES.index("\u202egpj.exe")] == r"\u202egpj.exe"
+    assert printed[VALUES.index("\x9b31m")] == r"\x9b31m"
 
 
 def test_an_event_of_a_server_is_one_line_and_steers_no_terminal() -> None:
@@ -359,7 +360,7 @@ for value in json.load(sys.stdin):
 
 
 def as_the_kernel_writes(name: bytes) -> bytes:
-    return re.sub(rb"[ \t\n\\]", lambda found: b"\\%03o" % ord(found[0]), name)
+    return re.sub(rb"[ \t\n\\]", lambda match: b"\\%03o" % ord(match[0]), name)
 
 
 def test_a_mount_point_is_read_as_it_is_and_is_no_other(shown: Path) -> None:
@@ -367,14 +368,15 @@ def test_a_mount_point_is_read_as_it_is_and_is_no_other(shown: Path) -> None:
     names = [f"/mnt/{name}" for name in NAMES]
     written = [as_the_kernel_writes(os.fsencode(name)) for name in names]
     text = b"".join(
-        b"9 1 0:9 / %s rw,nosuid shared:1 - lustre %s:/lfs rw\n" % (one, b"n" + one) for one in written
+        b"9 1 0:9 / %s rw,nosuid shared:1 - lustre %s:/lfs rw\n" % (escaped, b"n" + escaped)
+        for escaped in written
     )
     done = subprocess.run([shown, "mounts"], input=text, capture_output=True, check=True, timeout=60)
     printed = done.stdout.split(b"\0")[:-1]
     assert printed[::3] == [os.fsencode(name) for name in names]
     assert set(printed[1::3]) == {b"lustre"}
     assert printed[2::3] == [b"n" + os.fsencode(name) + b":/lfs" for name in names]
-    assert [one.mount_point for one in parse_mountinfo(text)] == names
+    assert [mount.mount_point for mount in parse_mountinfo(text)] == names
 
 
 def test_the_portal_has_no_place_where_a_value_is_not_escaped() -> None:
@@ -398,7 +400,7 @@ def test_every_word_of_the_command_line_goes_through_one_place() -> None:
     data = {"commands/kb/export.py", "commands/discover.py", "commands/profile.py", "cli.py", "output.py",
             "commands/token.py", "commands/place/place.py"}  # fmt: skip
     folder = ROOT / "libses/python/ses"
-    found = {
+    paths = {
         str(path.relative_to(folder)) for path in folder.rglob("*.py") if "click.echo(" in path.read_text()
     }
-    assert found <= data
+    assert paths <= data

@@ -84,13 +84,13 @@ TEXTS = {  # amount and weight: whether they are taken
 }
 
 
-def _put(one: dict[str, object]) -> bool:
-    text = json.dumps({"requirements": [one]})
+def _put(stated: dict[str, object]) -> bool:
+    text = json.dumps({"requirements": [stated]})
     return does(lambda: requests.RequirementSetIn.model_validate_json(text), ValidationError)
 
 
-def _selects(one: dict[str, object]) -> bool:
-    text = json.dumps({"subject": {"user": "alice"}, "requirements": [one]})
+def _selects(stated: dict[str, object]) -> bool:
+    text = json.dumps({"subject": {"user": "alice"}, "requirements": [stated]})
     return does(lambda: requests.SelectionRequest.model_validate_json(text), ValidationError)
 
 
@@ -102,7 +102,7 @@ def _announces(kind: str, bound: float, weight: float) -> bool:
     }  # fmt: skip
     text = json.dumps({"incarnation": "0123456789abcdef", "number": 1, "decisions": [decision]})
     announcement = AnnouncementIn.model_validate_json(text)
-    details = [one.detail for one in announcement.refused]
+    details = [refusal.detail for refusal in announcement.refused]
     assert all(detail.startswith("requirements.0.") for detail in details), details
     return not details
 
@@ -134,11 +134,11 @@ def test_a_number_is_taken_at_every_door_or_at_none(kind: str, limits_probe: Pro
     answers = limits_probe([f"= {CODES[kind]} {bound!r} {weight!r}" for bound, weight, _ in NUMBERS])
     unit = "B" if kind == "free-capacity" else "B/s"
     for (bound, weight, is_taken), answer in zip(NUMBERS, answers, strict=True):
-        one = {"kind": kind, "minimum": bound, "unit": unit, "weight": weight}
+        stated = {"kind": kind, "minimum": bound, "unit": unit, "weight": weight}
         verdicts = {
             **{door: door in answer.split() for door in ("socket", "claim", "answer", "policy")},
-            "set": _put(one),
-            "selection": _selects(one),
+            "set": _put(stated),
+            "selection": _selects(stated),
             "announcement": _announces(kind, bound, weight),
             "turtle": _described(kind, _turtle(bound), _iri(kind, unit), _turtle(weight)),
         }
@@ -172,7 +172,9 @@ def _has_set(level: str, name: str, count: int = 0) -> bool:
             qsm:subject {json.dumps(name, ensure_ascii=False)} .
         {"<urn:set> qsm:requires [ a qsm:Requirement ] ." * count}
     """
-    wrong = [one.message for one in validate(text, "limits") if "requirements" in one.message or not count]
+    wrong = [
+        fault.message for fault in validate(text, "limits") if "requirements" in fault.message or not count
+    ]
     return not wrong
 
 
@@ -242,7 +244,7 @@ def test_a_name_is_taken_at_every_door_or_at_none(name: str, is_taken: bool, lim
         <urn:vo> a qsm:VirtualOrganization ; qsm:name {written} .
         <urn:set> a qsm:RequirementSet ; qsm:level "user" ; qsm:subject {written} ; qsm:revision 1 .
     """
-    wrong = {one.node for one in validate(described, "limits") if one.severity == "error"}
+    wrong = {fault.node for fault in validate(described, "limits") if fault.severity == "error"}
     assert len(wrong) == (0 if is_taken else 3), wrong
     verdicts = {"subject": _is_valid(requests.SubjectIn, {"user": name, "vo": name})}
     if "\n" not in name:
@@ -280,10 +282,10 @@ def test_a_name_of_two_parts_is_as_long_as_both_may_be(level: str, name: str, is
 
 @pytest.mark.parametrize("count", [limits.MAX_REQUIREMENTS + more for more in (-1, 0, 1)])
 def test_so_many_requirements_are_taken_at_every_door_or_at_none(count: int, limits_probe: Probe) -> None:
-    one = {"kind": "free-capacity", "minimum": 1, "unit": "B"}
+    stated = {"kind": "free-capacity", "minimum": 1, "unit": "B"}
     verdicts = {
         **{door: door in limits_probe([f"# {count}"])[0].split() for door in ("socket", "claim")},
-        "set": _is_valid(requests.Requirements, [one] * count),
+        "set": _is_valid(requests.Requirements, [stated] * count),
         "turtle": _has_set("user", "alice", count),
     }
     assert verdicts == dict.fromkeys(verdicts, count <= limits.MAX_REQUIREMENTS)
@@ -309,7 +311,7 @@ def _typed(kind: str, amount: str, unit: str, weight: str) -> bool:
         method="POST", data={f"{field}-{name}": value for name, value in data.items()}
     ):
         typed = form_for((shown,))().read()
-    return typed is not None and all(_put(one.as_json()) for one in typed)
+    return typed is not None and all(_put(stated.as_json()) for stated in typed)
 
 
 def _commanded(text: str) -> bool:
@@ -368,14 +370,16 @@ def test_a_refusal_names_the_value_the_limit_and_what_to_write(
 
 
 def test_the_service_says_what_to_write_in_the_unit_that_was_used() -> None:
-    one = {"kind": "current-write-rate", "minimum": 1e13, "unit": "MB/s"}
+    stated = {"kind": "current-write-rate", "minimum": 1e13, "unit": "MB/s"}
     with pytest.raises(ValidationError, match="more than can be: write at most 1000000000000 MB/s"):
-        requests.RequirementSetIn.model_validate({"requirements": [one]})
+        requests.RequirementSetIn.model_validate({"requirements": [stated]})
 
 
 def _in_shapes(path: URIRef, limit: URIRef) -> set[float]:
     shapes = Graph().parse(ROOT / "ontology/shapes.ttl")
-    return {float(str(one)) for node in shapes.subjects(SH.path, path) for one in shapes.objects(node, limit)}
+    return {
+        float(str(value)) for node in shapes.subjects(SH.path, path) for value in shapes.objects(node, limit)
+    }
 
 
 def test_the_limits_are_the_same_in_every_language() -> None:

@@ -292,7 +292,7 @@ def _long(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
 
 
 def test_no_request_that_has_ended_goes_on_again() -> None:
-    one = deadline.Deadline(PATIENCE)
-    one.end()
-    one.extend(PATIENCE)
-    assert one.left == 0
+    limit = deadline.Deadline(PATIENCE)
+    limit.end()
+    limit.extend(PATIENCE)
+    assert limit.left == 0

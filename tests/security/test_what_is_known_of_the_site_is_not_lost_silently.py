@@ -39,7 +39,9 @@ def elements(service: Running) -> int:
 def metric(service: Running) -> str:
     answer = urllib3.request("GET", f"http://127.0.0.1:{service.port}/metrics", timeout=60.0)
     (line,) = [
-        one for one in answer.data.decode().splitlines() if 'ses_source_up{source="knowledge-base"}' in one
+        sample
+        for sample in answer.data.decode().splitlines()
+        if 'ses_source_up{source="knowledge-base"}' in sample
     ]
     return line.rpartition(" ")[2]
 

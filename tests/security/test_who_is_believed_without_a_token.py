@@ -16,6 +16,9 @@ import pytest
 from doors import knock
 from invoked import invoked
 from service_process import SITE, Running
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
+from ses_client.messages.requirements import required
 from ses_service.api.authentication import Authenticator
 from ses_service.api.problems import UnauthenticatedProblem
 from ses_service.commands.main import main
@@ -83,6 +86,17 @@ def test_a_user_acts_for_nobody_else_at_the_socket() -> None:
     assert (principal.role, principal.user) == (Role.USER, name)
 
 
+@pytest.mark.parametrize("name", ["alice", "jürgen", "Łukasz", "CORP\\物理"])
+def test_who_acts_for_a_user_names_one_of_any_script(service: Running, name: str) -> None:
+    """As the portal does in all that it asks for somebody."""
+    acting = ServiceClient(ServiceAddress(service.url)).acting(name)
+    acting.replace_requirements("user", name, (required("free-capacity", 1.0, "GB"),), revision=0)
+    assert acting.requirement_set("user", name).modified_by == name
+    acting.make_token("laptop", "read", 1)
+    assert [token.name for token in acting.tokens().tokens] == ["laptop"]
+    assert acting.acting("somebody-else").tokens().tokens == ()
+
+
 def test_the_portals_user_acts_for_people_at_the_socket_and_is_no_administrator() -> None:
     asked = Authenticator(None, trust_loopback=False, portal_uid=65534)
     principal = asked.principal({"X-Acting-User": "bob"}.get, "x", "uid:65534")
@@ -109,9 +123,9 @@ def test_the_socket_takes_the_place_of_one_left_over_and_of_nothing_else(tmp_pat
 
 
 def test_only_a_unix_socket_says_who_calls() -> None:
-    one, other = socket.socketpair()
-    with one, other, socket.socket(socket.AF_INET) as tcp:
-        assert uid_of(remote_of(one.fileno()) or "") == os.getuid()
+    unix, other = socket.socketpair()
+    with unix, other, socket.socket(socket.AF_INET) as tcp:
+        assert uid_of(remote_of(unix.fileno()) or "") == os.getuid()
         assert remote_of(tcp.fileno()) is None
     assert [uid_of(text) for text in ("127.0.0.1", "uid:", "uid:-1", "uid:0x0")] == [None] * 4
 

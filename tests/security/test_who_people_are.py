@@ -103,7 +103,7 @@ def test_a_description_may_state_what_anybody_requires(name: str) -> None:
             <urn:set> a qsm:RequirementSet ; qsm:level "{level}" ; qsm:subject {Literal(subject).n3()} ;
                 qsm:revision 1 .
         """
-        assert [one.message for one in validate(text, "who.ttl")] == []
+        assert [fault.message for fault in validate(text, "who.ttl")] == []
 
 
 @pytest.mark.parametrize(

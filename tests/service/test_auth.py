@@ -2,12 +2,17 @@
 
 import hashlib
 import resource
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from files_opened import announcement, new_ids
+from patience import wait_until
+from ses_service.commands.main import main as service_command
+from ses_service.security import tokens as token_file
 from ses_service.security.tokens import (
     Role,
     TokenFile,
@@ -270,6 +275,44 @@ def test_a_token_that_does_not_fit_on_the_disk_locks_nobody_out(tmp_path: Path) 
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert path.read_bytes() == before
     assert TokenFile(path).find(first) is not None
+
+
+def test_a_long_file_with_a_fault_is_not_read_for_each_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They all wait meanwhile, whoever they are; that of ten thousand nodes takes half a second."""
+    path, reads = tmp_path / "tokens.toml", list[int]()
+    token = add_token(path, Role.NODE, "n1")
+    tokens, read = TokenFile(path), token_file._read
+
+    def slowly(path: Path) -> Any:
+        reads.append(time.sleep(0.05) or 1)
+        return read(path)
+
+    monkeypatch.setattr(token_file, "_read", slowly)
+    good = path.read_text("utf-8")
+    path.write_text(f"{good}name = \n", "utf-8")
+    assert [tokens.find(token) for _ in range(20)] == [None] * 20
+    assert len(reads) < 5
+    path.write_text(good, "utf-8")
+    assert wait_until(lambda: tokens.find(token), "it is read once it is mended").name == "n1"
+
+
+def test_tokens_of_many_nodes_are_added_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of ten thousand takes a second to read, here and in the service that follows it."""
+    path, states, append = tmp_path / "tokens.toml", list[int](), token_file._append
+    add_token(path, Role.NODE, "agent-n2", node="n2")
+    monkeypatch.setattr(token_file, "_append", lambda *words: states.append(append(*words) or 0))
+    options = [f"--tokens={path}", f"--directory={tmp_path / 'agents'}"]
+    command = ["token", "nodes", *options, "n1", "n2", "n3", "n1"]
+    done = CliRunner().invoke(service_command, command)
+    assert (done.exit_code, len(states)) == (0, 1), done.output
+    names = ["agent-n2", "agent-n1", "agent-n2-2", "agent-n3", "agent-n1-2"]
+    assert [token.name for token in tokens_of(path)] == names
+    shown = (tmp_path / "agents" / "n3.token").read_text("utf-8").strip()
+    found = TokenFile(path).find(shown)
+    assert found is not None
+    assert (found.name, found.node) == ("agent-n3", "n3")
 
 
 DIGEST = "a" * 64

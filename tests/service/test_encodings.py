@@ -31,8 +31,8 @@ def test_every_name_comes_back_as_it_was(encoding: str, postgresql: Any) -> None
     store.write([(placement().placement_id, placement())])
     with database.writing() as connection:
         writer.notify(connection, [NAME])
-    assert [one.path for one in stored_in(database)] == [NAME]
-    assert [one.subject.user for one in stored_in(database)] == ["jürgen"]
+    assert [stored.path for stored in stored_in(database)] == [NAME]
+    assert [stored.subject.user for stored in stored_in(database)] == ["jürgen"]
     assert next(listener.notifications(5.0)) == NAME
     listener.close()
     database.close()

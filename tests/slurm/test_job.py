@@ -141,7 +141,7 @@ def test_a_task_of_an_array_gets_its_own_line_and_no_other_task(cluster: Cluster
     assert commented(cluster, f"{array}_1") == "project 1", "it is the other task's line"
     assert commented(cluster, f"{array}_2").startswith("project 2 | storage: 1 files on ")
     said = json.loads(cluster.output("ses", "job", f"{array}_1", "--comment", "--json"))
-    assert (sum(one["files"] for one in said["elements"]), said["job"] != array) == (1, True)
+    assert (sum(element["files"] for element in said["elements"]), said["job"] != array) == (1, True)
     assert commented(cluster, f"{array}_1").startswith("project 1 | storage: 1 files on ")
     assert json.loads(cluster.output("ses", "job", f"{array}_1", "--json"))["job"] == said["job"]
     cluster.output("scancel", array)

@@ -149,7 +149,9 @@ def hard(files: int | None, **study: Any) -> list[Row]:
     help="How long the service is away.",
 )  # fmt: skip
 @click.option("--cut", is_flag=True, help="The network is cut: agents wait for answers that do not come.")
-@click.option("--files", type=click.IntRange(0), default=2, show_default=True, help="Files open on a node.")
+@click.option(
+    "--files", type=click.IntRange(0, 1_000_000), default=2, show_default=True, help="Files open on a node."
+)
 @click.option("--idle", is_flag=True, help="Nothing runs on the nodes: they speak seldom.")
 @json_option
 def agents(agents: int, away: float, cut: bool, files: int, idle: bool, as_json: bool) -> None:

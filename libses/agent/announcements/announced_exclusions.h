@@ -17,8 +17,8 @@ public:
   // Takes out of TABLES what was reported.
   void leave_out_reported(std::vector<TableWanted> &tables) const {
     for (TableWanted &table : tables) {
-      const auto found = reported_.find(table.system);
-      if (table.excluded && found != reported_.end() && *found->second == *table.excluded) {
+      const auto reported = reported_.find(table.system);
+      if (table.excluded && reported != reported_.end() && *reported->second == *table.excluded) {
         table.excluded = nullptr;
       }
     }

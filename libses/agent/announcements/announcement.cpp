@@ -65,15 +65,15 @@ Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
       continue;
     }
     auto &candidates = alike[{choice->epoch.get(), opened.user, choice->application}];
-    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](size_t group) {
+    const auto match = std::find_if(candidates.begin(), candidates.end(), [&](size_t group) {
       return share_decision(*groups[group].first->file->choice, *choice);
     });
-    const size_t group = found == candidates.end() ? groups.size() : *found;
-    if (found == candidates.end() && groups.size() >= SES_ANNOUNCED_DECISIONS_MAX) {
+    const size_t group = match == candidates.end() ? groups.size() : *match;
+    if (match == candidates.end() && groups.size() >= SES_ANNOUNCED_DECISIONS_MAX) {
       decisions.of_file.emplace_back(0, 0);
       continue;
     }
-    if (found == candidates.end()) {
+    if (match == candidates.end()) {
       candidates.push_back(group);
       groups.push_back({&opened, 0});
     }

@@ -15,9 +15,9 @@ constexpr size_t kMaxTaken = 20000;     // openings and ends kept until stored, 
 } // namespace
 
 bool AnnouncementBacklog::crowded_by(uid_t uid) const {
-  const auto found = users_.find(uid);
-  return found != users_.end() &&
-         found->second.waiting() >= std::min(kMaxWaitingOfUid, kMaxWaiting / users_.size());
+  const auto user = users_.find(uid);
+  return user != users_.end() &&
+         user->second.waiting() >= std::min(kMaxWaitingOfUid, kMaxWaiting / users_.size());
 }
 
 std::set<FileId> AnnouncementBacklog::streams_of(const std::set<FileId> &files) const {
@@ -33,8 +33,8 @@ std::set<FileId> AnnouncementBacklog::streams_of(const std::set<FileId> &files) 
 
 AnnouncementBacklog::Open *AnnouncementBacklog::find(uint64_t id) {
   for (auto *map : {&open_, &ending_}) {
-    if (const auto found = map->find(id); found != map->end()) {
-      return &found->second;
+    if (const auto file = map->find(id); file != map->end()) {
+      return &file->second;
     }
   }
   return nullptr;
@@ -79,8 +79,8 @@ void AnnouncementBacklog::grew(const IdleFiles::Grown &grown) {
 }
 
 template <typename Change> void AnnouncementBacklog::change(uint64_t id, Change to) {
-  if (const auto found = open_.find(id); found != open_.end()) {
-    Open &open = found->second;
+  if (const auto file = open_.find(id); file != open_.end()) {
+    Open &open = file->second;
     to(open.opening.file);
     if (!open.waiting && !std::exchange(open.moved, true)) {
       users_[open.opening.uid].moves.push_back(id);
@@ -92,9 +92,9 @@ template <typename Change> void AnnouncementBacklog::change(uint64_t id, Change 
 bool AnnouncementBacklog::ended(uid_t uid, EndedFile file) {
   const uint64_t id = file.placement_id;
   if (users_[uid].waiting() >= kMaxWaiting) { // crowded_by() stopped new placements long before
-    const auto found = open_.find(id);
-    const bool never_reported = found != open_.end() && found->second.waiting &&
-                                !found->second.acknowledged && found->second.opening.restore;
+    const auto opened = open_.find(id);
+    const bool never_reported = opened != open_.end() && opened->second.waiting &&
+                                !opened->second.acknowledged && opened->second.opening.restore;
     open_.erase(id);
     return never_reported;
   }
@@ -240,12 +240,12 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
     }
   }
   const auto is_reported_again = [&](std::unordered_map<uint64_t, Open> &map, uint64_t id) {
-    const auto found = unreported.erase(id) > 0 ? map.find(id) : map.end();
-    if (found == map.end() || !found->second.opening.file.origin) {
+    const auto file = unreported.erase(id) > 0 ? map.find(id) : map.end();
+    if (file == map.end() || !file->second.opening.file.origin) {
       return false;
     }
-    found->second.opening.restore = true;
-    queue_opening(id, found->second, false);
+    file->second.opening.restore = true;
+    queue_opening(id, file->second, false);
     return true;
   };
   for (Ending &ending : batch.ended) {
@@ -296,9 +296,10 @@ void AnnouncementBacklog::report_unstored_again() {
       if (!taken.ended) {
         continue;
       }
-      if (const auto found = ending_.find(taken.ended->file.placement_id); found != ending_.end()) {
-        found->second.opening.restore = found->second.opening.file.origin != nullptr;
-        queue_opening(found->first, found->second, false);
+      if (const auto ending = ending_.find(taken.ended->file.placement_id);
+          ending != ending_.end()) {
+        ending->second.opening.restore = ending->second.opening.file.origin != nullptr;
+        queue_opening(ending->first, ending->second, false);
       }
       queue_ending(std::move(*taken.ended), false);
     }

@@ -62,12 +62,12 @@ void ClaimsManager::apply(const ServiceUpdate &update, Time now) {
     site_needs_ = update.site_needs;
   }
   for (const auto &[uid, needs] : update.needs) {
-    const auto found = users_.find(uid);
-    if (found == users_.end()) {
+    const auto known = users_.find(uid);
+    if (known == users_.end()) {
       saved_[uid] = needs;
       continue;
     }
-    User &user = found->second;
+    User &user = known->second;
     user.needs_before = std::exchange(user.needs, needs);
     publish_needs(user);
   }
@@ -97,8 +97,8 @@ void ClaimsManager::asked(uid_t uid, Time now) {
 }
 
 std::shared_ptr<const UserNeeds> ClaimsManager::needs_of(uid_t uid) const {
-  const auto found = users_.find(uid);
-  return found == users_.end() ? nullptr : found->second.needs;
+  const auto user = users_.find(uid);
+  return user == users_.end() ? nullptr : user->second.needs;
 }
 
 void ClaimsManager::open(uid_t uid, User &user, Time now) {
@@ -150,8 +150,8 @@ void ClaimsManager::close(uid_t uid, User &user) {
 }
 
 void ClaimsManager::take_survey(Time now) {
-  const auto found = parts_.survey.take();
-  if (!found) {
+  const auto survey = parts_.survey.take();
+  if (!survey) {
     return;
   }
   const auto see = [&](uid_t uid) {
@@ -160,10 +160,10 @@ void ClaimsManager::take_survey(Time now) {
       users_[uid].seen_at = now;
     }
   };
-  for (const uid_t uid : found->with_processes) {
+  for (const uid_t uid : survey->with_processes) {
     see(uid);
   }
-  for (const uid_t uid : found->with_jobs) {
+  for (const uid_t uid : survey->with_jobs) {
     see(uid);
   }
   has_changes_ = true;

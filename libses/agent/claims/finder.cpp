@@ -124,9 +124,9 @@ void Finder::work() {
 
 void Finder::look_for(std::vector<ClaimedFile> files) {
   ProcessLooks processes;
-  std::vector<PlacedFile> found;
+  std::vector<PlacedFile> placed_files;
   std::vector<IdleFiles::Changed> rest;
-  found.reserve(files.size());
+  placed_files.reserve(files.size());
   for (ClaimedFile &file : files) {
     PlacedFile placed;
     placed.placement_id = file.placement_id;
@@ -134,8 +134,8 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     placed.id = file.claim.file;
     placed.searched = true;
     ProcessLook &process = processes.at(file.claim.pid);
-    const Found how = look_for(file, process, placed);
-    if (how == Found::kStranger) {
+    const Outcome how = look_for(file, process, placed);
+    if (how == Outcome::kStranger) {
       spdlog::debug("uid {} claimed a file that is not its own", file.uid);
       exchange_.ended({{file.placement_id, false}});
       continue;
@@ -147,11 +147,11 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     placed.origin = std::move(file.origin);
     placed.choice = std::move(file.choice);
     placed.job = process.job(file.uid, file.claim.job, jobs_);
-    if (how != Found::kOrphan) {
+    if (how != Outcome::kOrphan) {
       placed.pid = file.claim.pid;
       placed.fd = file.claim.fd;
-      placed.closed = how == Found::kClosed;
-      found.push_back(std::move(placed));
+      placed.closed = how == Outcome::kClosed;
+      placed_files.push_back(std::move(placed));
       continue;
     }
     if (orphans_.empty()) {
@@ -165,7 +165,7 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
   }
   exchange_.moved(rest);
   names_.forget();
-  watcher_.watch(std::move(found));
+  watcher_.watch(std::move(placed_files));
 }
 
 // Files whose process is gone, or has another number here: somebody may have them open all the
@@ -180,14 +180,14 @@ void Finder::hand_over_orphans() {
   std::vector<IdleFiles::Changed> streams;
   for (PlacedFile &file : orphans_) {
     file.orphan = true;
-    const auto found = open.find(file.id);
-    const auto facts = found == open.end() ? std::nullopt : facts_of(found->second.handle.get());
+    const auto holder = open.find(file.id);
+    const auto facts = holder == open.end() ? std::nullopt : facts_of(holder->second.handle.get());
     file.closed = !facts || !facts->regular || !is_own(*facts, file.uid);
     if (!file.closed) {
       streams.push_back({file.placement_id, false});
-      file.pid = found->second.pid;
+      file.pid = holder->second.pid;
       if (!file.handle) {
-        file.handle.reset(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
+        file.handle.reset(fcntl(holder->second.handle.get(), F_DUPFD_CLOEXEC, 0));
         file.path = path_of(file.handle.get());
       }
     }
@@ -197,7 +197,8 @@ void Finder::hand_over_orphans() {
   look_at_ = next_after(begun, kLookEvery, kLookPause);
 }
 
-Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed) {
+Finder::Outcome Finder::look_for(const ClaimedFile &file, ProcessLook &process,
+                                 PlacedFile &placed) {
   const bool is_process = process.is_of(file.uid);
   const auto has = [&](const std::optional<FileFacts> &facts) {
     return facts && facts->id == file.claim.file && facts->regular;
@@ -208,7 +209,7 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
       placed.path = path_of(handle.get());
       placed.handle = std::move(handle);
       names_.learn(file.mount_point, placed.path);
-      return is_own(*facts, file.uid) ? Found::kOpen : Found::kStranger;
+      return is_own(*facts, file.uid) ? Outcome::kOpen : Outcome::kStranger;
     }
   }
   // A process that ends may have left the file to another one, like one that is not here.
@@ -223,7 +224,7 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
   }
   const auto facts = facts_of(named.handle.get());
   if (facts && (!has(facts) || !is_own(*facts, file.uid))) {
-    return Found::kStranger;
+    return Outcome::kStranger;
   }
   if (facts) {
     placed.size = facts->size;
@@ -234,7 +235,7 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
       placed.handle = std::move(named.handle);
     }
   }
-  return is_orphan ? Found::kOrphan : Found::kClosed;
+  return is_orphan ? Outcome::kOrphan : Outcome::kClosed;
 }
 
 // A handle through the descriptor the program made it by, else through any other of it or of its

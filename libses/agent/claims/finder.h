@@ -48,12 +48,12 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
-  enum class Found { kOpen, kClosed, kOrphan, kStranger };
+  enum class Outcome { kOpen, kClosed, kOrphan, kStranger };
 
   void work();
   [[nodiscard]] std::vector<ClaimedFile> next_round();
   void look_for(std::vector<ClaimedFile> files);
-  [[nodiscard]] Found look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed);
+  [[nodiscard]] Outcome look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed);
   [[nodiscard]] UniqueFd open_in(const ClaimedFile &file, ProcessLook &process);
   void hand_over_orphans();
 

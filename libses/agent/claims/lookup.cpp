@@ -89,13 +89,13 @@ std::vector<pid_t> processes_of(uid_t uid, pid_t pid, size_t most) {
   }
   // Numbers are given in turn, and after the last one from the first again.
   std::ranges::sort(all, {}, [pid](pid_t other) { return static_cast<uint32_t>(pid - other); });
-  std::vector<pid_t> found;
-  for (size_t i = 0; i < all.size() && found.size() < most; i++) {
+  std::vector<pid_t> pids;
+  for (size_t i = 0; i < all.size() && pids.size() < most; i++) {
     if (is_process_of(all[i], uid)) {
-      found.push_back(all[i]);
+      pids.push_back(all[i]);
     }
   }
-  return found;
+  return pids;
 }
 
 } // namespace ses::agent

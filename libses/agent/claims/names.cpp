@@ -71,16 +71,16 @@ const Names::Opened &Names::open_directory(const ClaimedFile &file, bool is_proc
     }
     return !opened.path.empty();
   };
-  bool found = false;
+  bool matches = false;
   if (path.starts_with('/')) {
     const std::string rest = below(file.mount_point, path);
-    found = is_it(open_cached(file.uid, AT_FDCWD, path)) ||
-            (!rest.empty() && is_it(open_below(open_mount_point(file.mount_point).get(), rest)));
+    matches = is_it(open_cached(file.uid, AT_FDCWD, path)) ||
+              (!rest.empty() && is_it(open_below(open_mount_point(file.mount_point).get(), rest)));
   } else if (is_process) {
     const UniqueFd base = open_directory_of(file.claim.pid, file.claim.dirfd);
-    found = base && is_it(open_cached(file.uid, base.get(), path));
+    matches = base && is_it(open_cached(file.uid, base.get(), path));
   }
-  if (!found) {
+  if (!matches) {
     opened.handle.reset();
     return opened;
   }

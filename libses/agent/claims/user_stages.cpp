@@ -31,8 +31,8 @@ void UserStages::prepare(uid_t uid, Time now) {
       if (!takes_files) {
         continue;
       }
-      const auto [found, is_first] = stages.try_emplace(row.target);
-      Stage &stage = found->second;
+      const auto [position, is_first] = stages.try_emplace(row.target);
+      Stage &stage = position->second;
       stage.branch = {mount_point, row.target, row.file_system};
       if (is_first || (stage.state == State::kFailed && now - stage.since >= kStageAgain)) {
         stage.state = State::kWaiting;
@@ -44,15 +44,15 @@ void UserStages::prepare(uid_t uid, Time now) {
 }
 
 void UserStages::remove(uid_t uid) {
-  const auto found = stages_.find(uid);
-  if (found == stages_.end()) {
+  const auto of_user = stages_.find(uid);
+  if (of_user == stages_.end()) {
     return;
   }
-  for (const auto &[target, stage] : found->second) {
+  for (const auto &[target, stage] : of_user->second) {
     has_changed_ = has_changed_ || !stage.why.empty();
     parts_.stager.remove(uid, stage.branch);
   }
-  stages_.erase(found);
+  stages_.erase(of_user);
 }
 
 void UserStages::failed(uid_t uid, const std::string &target, int error, Time now) {
@@ -108,20 +108,20 @@ void UserStages::announce_unusable(bool rows_changed) {
     return;
   }
   for (const unsigned system : parts_.table.systems()) {
-    Exclusions found;
+    Exclusions unusable;
     for (const auto &[uid, stages] : stages_) {
       for (const auto &[target, stage] : stages) {
         if (stage.why.empty()) {
           continue;
         }
         for (const ElementFacts &row : parts_.table.facts(system)->rows) {
-          if (row.target == target && found.size() < kMaxUnusable) {
-            found.push_back({row.element, stage.why, uid});
+          if (row.target == target && unusable.size() < kMaxUnusable) {
+            unusable.push_back({row.element, stage.why, uid});
           }
         }
       }
     }
-    parts_.table.exclude_for_users(system, std::move(found));
+    parts_.table.exclude_for_users(system, std::move(unusable));
   }
   parts_.announcer.heartbeat_now();
 }
@@ -136,8 +136,8 @@ uint64_t UserStages::not_staged(uid_t uid, unsigned system, bool &is_final) cons
   uint64_t rows = 0, row = 1;
   for (const ElementFacts &facts : parts_.table.facts(system)->rows) {
     const auto known = user == stages_.end() ? std::nullopt : [&]() -> std::optional<State> {
-      const auto found = user->second.find(facts.target);
-      return found == user->second.end() ? std::nullopt : std::optional(found->second.state);
+      const auto stage = user->second.find(facts.target);
+      return stage == user->second.end() ? std::nullopt : std::optional(stage->second.state);
     }();
     const bool is_waiting = !known.has_value() || *known == State::kWaiting;
     rows |= known.has_value() && *known == State::kThere ? 0 : row;

@@ -41,8 +41,8 @@ bool ClosedFiles::add(AnnouncementBacklog::Ending &ending, int handle, const Cho
   file.id = facts ? facts->id : FileId();
   file.ending = std::move(ending);
   const auto writing = std::chrono::duration<double>(seconds.writing);
-  const auto found = files_.insert_or_assign(id, std::move(file)).first;
-  stays_until(id, found->second, now + std::chrono::duration_cast<Time::duration>(writing));
+  const auto kept = files_.insert_or_assign(id, std::move(file)).first;
+  stays_until(id, kept->second, now + std::chrono::duration_cast<Time::duration>(writing));
   return true;
 }
 
@@ -52,11 +52,11 @@ void ClosedFiles::stays_until(uint64_t id, File &file, Time until) {
 }
 
 void ClosedFiles::set_open(uint64_t id, bool open, Time now) {
-  const auto found = files_.find(id);
-  if (found == files_.end() || found->second.open == open) {
+  const auto known = files_.find(id);
+  if (known == files_.end() || known->second.open == open) {
     return;
   }
-  File &file = found->second;
+  File &file = known->second;
   file.open = open;
   file.was_opened = file.was_opened || open;
   if (file.written) {
@@ -75,8 +75,8 @@ std::vector<IdleFiles::Changed> ClosedFiles::look(Time now) {
   });
   FileEvents::Happened read = reads_.read_all();
   std::erase_if(read.placements, [&](uint64_t id) {
-    const auto found = files_.find(id);
-    return found == files_.end() || found->second.open || found->second.was_opened;
+    const auto file = files_.find(id);
+    return file == files_.end() || file->second.open || file->second.was_opened;
   });
   if (lost_some || read.lost_some) {
     for (const auto &[id, file] : files_) {
@@ -100,9 +100,9 @@ void ClosedFiles::look_for(const std::set<uint64_t> &placements, Time now) {
 }
 
 void ClosedFiles::set_gone(uint64_t id, Time now) {
-  if (const auto found = files_.find(id); found != files_.end()) {
-    found->second.followed = false;
-    stays_until(id, found->second, now);
+  if (const auto file = files_.find(id); file != files_.end()) {
+    file->second.followed = false;
+    stays_until(id, file->second, now);
   }
 }
 
@@ -115,11 +115,11 @@ std::vector<AnnouncementBacklog::Ending> ClosedFiles::ended(Time by) {
   while (!due_.empty() && due_.begin()->first <= by) {
     const uint64_t id = due_.begin()->second;
     due_.erase(due_.begin());
-    const auto found = files_.find(id);
-    if (found == files_.end() || found->second.until > by) {
+    const auto known = files_.find(id);
+    if (known == files_.end() || known->second.until > by) {
       continue; // it has a later time as well
     }
-    File &file = found->second;
+    File &file = known->second;
     if (file.followed && by != Time::max() && !std::exchange(file.written, true)) {
       if (!file.open) {
         changed_.push_back({id, true});
@@ -130,7 +130,7 @@ std::vector<AnnouncementBacklog::Ending> ClosedFiles::ended(Time by) {
     uses_.remove(id);
     reads_.remove(id);
     ended.push_back(std::move(file.ending));
-    files_.erase(found);
+    files_.erase(known);
   }
   return ended;
 }

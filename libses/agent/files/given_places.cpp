@@ -57,8 +57,8 @@ bool lives(pid_t pid, uint64_t started) {
 
 ProcessBytes moved_by(pid_t pid) {
   ProcessBytes total;
-  for (const pid_t one : family_of(pid)) {
-    if (const auto bytes = bytes_of(one)) {
+  for (const pid_t member : family_of(pid)) {
+    if (const auto bytes = bytes_of(member)) {
       total.rchar += bytes->rchar;
       total.wchar += bytes->wchar;
       total.fetched += bytes->fetched;

@@ -165,24 +165,24 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
   ProcessLooks looks;
   for (const LedgerFile &known : files) {
     const FileId id{known.device, known.inode};
-    const auto found = open.find(id);
+    const auto holder = open.find(id);
     if (files_.contains(known.placement_id)) {
       continue;
     }
     std::optional<uid_t> uid = uid_of(known.user);
-    if (!uid && found != open.end()) { // the name service does not answer
-      uid = owner_of(found->second.handle, known.device);
+    if (!uid && holder != open.end()) { // the name service does not answer
+      uid = owner_of(holder->second.handle, known.device);
     }
-    if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
+    if (holder == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
       report_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
       continue;
     }
     PlacedFile file;
     file.placement_id = known.placement_id;
     file.uid = *uid;
-    file.pid = found->second.pid;
+    file.pid = holder->second.pid;
     file.id = id;
-    file.handle = UniqueFd(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
+    file.handle = UniqueFd(fcntl(holder->second.handle.get(), F_DUPFD_CLOEXEC, 0));
     file.path = known.path;
     begin(std::move(file), looks);
     ++kept;

@@ -89,10 +89,10 @@ std::chrono::nanoseconds LustreHealth::look() {
     }
   }
   auto read = all_that_may_hang(std::move(reads), kOfStorage);
-  std::map<std::string, LustreTargets> found;
+  std::map<std::string, LustreTargets> by_system;
   for (size_t i = 0; i < mounted.size(); ++i) {
     const auto &[system, mount] = mounted[i];
-    LustreTargets &targets = found[system];
+    LustreTargets &targets = by_system[system];
     if (read[i]) {
       targets = std::move(*read[i]);
       ask_servers(system, mount.mount_point, targets);
@@ -103,21 +103,21 @@ std::chrono::nanoseconds LustreHealth::look() {
     }
   }
   std::erase_if(questions_,
-                [&found](const auto &question) { return !found.contains(question.first); });
+                [&by_system](const auto &question) { return !by_system.contains(question.first); });
   std::function<void()> notify;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto &[system, targets] : found) {
+    for (const auto &[system, targets] : by_system) {
       log_changes(system, targets_[system], targets);
     }
     std::set<std::string> looked_at;
     for (const StorageSystem &system : systems) {
       looked_at.insert(system.name);
     }
-    if (found != targets_ || looked_at != looked_at_) {
+    if (by_system != targets_ || looked_at != looked_at_) {
       notify = on_change_;
     }
-    targets_ = std::move(found);
+    targets_ = std::move(by_system);
     looked_at_ = std::move(looked_at);
   }
   if (notify) {
@@ -137,9 +137,9 @@ std::string LustreHealth::trouble_of(const std::string &system, const Placement 
     return targets->second.why;
   }
   for (const uint16_t ost : placement.osts) {
-    if (const auto found = targets->second.troubled.find(ost);
-        found != targets->second.troubled.end()) {
-      return "OST " + std::to_string(ost) + ": " + found->second;
+    if (const auto trouble = targets->second.troubled.find(ost);
+        trouble != targets->second.troubled.end()) {
+      return "OST " + std::to_string(ost) + ": " + trouble->second;
     }
     if (!targets->second.seen.empty() && !targets->second.seen.contains(ost)) {
       return "there is no OST " + std::to_string(ost) + " on this node's client";

@@ -59,13 +59,13 @@ bool LustreQuestions::go_on(const std::set<uint16_t> &unknown, const Ask &ask, T
 }
 
 std::map<uint16_t, std::string> LustreQuestions::troubled() const {
-  std::map<uint16_t, std::string> found;
+  std::map<uint16_t, std::string> troubles;
   for (const auto &[index, about] : asked_) {
     if (!about.trouble.empty()) {
-      found.emplace(index, about.trouble);
+      troubles.emplace(index, about.trouble);
     }
   }
-  return found;
+  return troubles;
 }
 
 } // namespace ses::agent

@@ -59,13 +59,13 @@ std::optional<std::string> parameter(const fs::path &root, const std::string &ki
 }
 
 std::set<std::string> devices(const fs::path &root, const std::string &kind) {
-  std::set<std::string> found;
+  std::set<std::string> names;
   for (const char *place : kRoots) {
     for (std::string &name : names_in(root / place / kind)) {
-      found.insert(std::move(name));
+      names.insert(std::move(name));
     }
   }
-  return found;
+  return names;
 }
 
 // "OST0003" at the start of TEXT; the index is hexadecimal.
@@ -199,8 +199,8 @@ std::optional<LustreMount> find_lustre(const std::string &mountinfo, const std::
                                        const std::string &name) {
   const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
   const Mount *own = mounted_at(mounts, mount_point);
-  if (std::string found = own != nullptr ? lustre_name_of(*own) : ""; !found.empty()) {
-    return LustreMount{std::move(found), mount_point};
+  if (std::string own_name = own != nullptr ? lustre_name_of(*own) : ""; !own_name.empty()) {
+    return LustreMount{std::move(own_name), mount_point};
   }
   for (const Mount &mount : mounts) {
     if (lustre_name_of(mount) == name && mounted_at(mounts, mount.point) == &mount) {

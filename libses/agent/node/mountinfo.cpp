@@ -62,9 +62,9 @@ std::vector<Mount> parse_mountinfo(const std::string &text) {
 }
 
 const Mount *mounted_at(const std::vector<Mount> &mounts, const std::string &point) {
-  const auto found = std::find_if(mounts.rbegin(), mounts.rend(),
-                                  [&](const Mount &mount) { return mount.point == point; });
-  return found == mounts.rend() ? nullptr : &*found;
+  const auto mounted = std::find_if(mounts.rbegin(), mounts.rend(),
+                                    [&](const Mount &mount) { return mount.point == point; });
+  return mounted == mounts.rend() ? nullptr : &*mounted;
 }
 
 } // namespace ses::agent

@@ -71,12 +71,12 @@ void FileEvents::add_some(dev_t device, std::span<const Wanted> wanted,
 }
 
 void FileEvents::remove(uint64_t placement) {
-  const auto found = watch_of_.find(placement);
-  if (found == watch_of_.end()) {
+  const auto watched = watch_of_.find(placement);
+  if (watched == watch_of_.end()) {
     return;
   }
-  const int watch = found->second;
-  watch_of_.erase(found);
+  const int watch = watched->second;
+  watch_of_.erase(watched);
   const auto [first, last] = placements_of_.equal_range(watch);
   for (auto it = first; it != last; ++it) {
     if (it->second == placement) {

@@ -25,14 +25,14 @@ std::string look_up(uid_t uid) {
   std::vector<char> buffer(4096);
   for (;;) {
     passwd entry{};
-    passwd *found = nullptr;
-    const int error = getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+    passwd *account = nullptr;
+    const int error = getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &account);
     if (error == ERANGE && buffer.size() < kMaxEntry) {
       buffer.resize(buffer.size() * 2);
       continue;
     }
-    if (error == 0 && found != nullptr && *found->pw_name != '\0') {
-      return printable(found->pw_name);
+    if (error == 0 && account != nullptr && *account->pw_name != '\0') {
+      return printable(account->pw_name);
     }
     return error == EIO || error == EAGAIN || error == ETIMEDOUT ? "" : nameless(uid);
   }
@@ -42,13 +42,13 @@ std::optional<uid_t> look_up(const std::string &name) {
   std::vector<char> buffer(4096);
   for (;;) {
     passwd entry{};
-    passwd *found = nullptr;
-    const int error = getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    passwd *account = nullptr;
+    const int error = getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &account);
     if (error == ERANGE && buffer.size() < kMaxEntry) {
       buffer.resize(buffer.size() * 2);
       continue;
     }
-    return error == 0 && found != nullptr ? std::optional(found->pw_uid) : std::nullopt;
+    return error == 0 && account != nullptr ? std::optional(account->pw_uid) : std::nullopt;
   }
 }
 
@@ -57,8 +57,8 @@ std::optional<uid_t> look_up(const std::string &name) {
 std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::milliseconds timeout) {
   const auto now = std::chrono::steady_clock::now();
   std::unique_lock lock(cache_->mutex);
-  auto found = cache_->known.find(uid);
-  if (found == cache_->known.end() || now >= found->second.until) {
+  auto cached = cache_->known.find(uid);
+  if (cached == cache_->known.end() || now >= cached->second.until) {
     const bool others_wait = !cache_->asked.empty();
     if (cache_->asked.size() < kMaxAsked && cache_->asked.insert(uid).second) {
       try {
@@ -67,12 +67,12 @@ std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::millisecon
         cache_->asked.erase(uid);
       }
     }
-    if (found == cache_->known.end() && !others_wait) {
+    if (cached == cache_->known.end() && !others_wait) {
       cache_->answered.wait_for(lock, timeout, [&] { return !cache_->asked.contains(uid); });
-      found = cache_->known.find(uid);
+      cached = cache_->known.find(uid);
     }
   }
-  return found == cache_->known.end() ? std::nullopt : std::optional(found->second.name);
+  return cached == cache_->known.end() ? std::nullopt : std::optional(cached->second.name);
 }
 
 void UserNames::ask(Cache &cache, uid_t uid) {

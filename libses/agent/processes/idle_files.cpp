@@ -61,10 +61,10 @@ void IdleFiles::remove(uint64_t placement) {
 
 // An idle one is left to the event that comes with it.
 void IdleFiles::grew(uint64_t placement, uint64_t size, Time now) {
-  const auto found = files_.find(placement);
-  if (found != files_.end() && !found->second.idle) {
-    see(placement, found->second, size);
-    found->second.moved_at = found->second.grew_at = now;
+  const auto file = files_.find(placement);
+  if (file != files_.end() && !file->second.idle) {
+    see(placement, file->second, size);
+    file->second.moved_at = file->second.grew_at = now;
   }
 }
 
@@ -108,20 +108,20 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
   while (!looks_.empty() && looks_.front().first <= now + kTogether) {
     const uint64_t id = looks_.front().second;
     looks_.pop_front();
-    const auto found = files_.find(id);
-    if (found == files_.end()) {
+    const auto known = files_.find(id);
+    if (known == files_.end()) {
       continue;
     }
-    if (has_grown(id, found->second, now)) {
+    if (has_grown(id, known->second, now)) {
       looks_.emplace_back(now + kLookEvery, id);
       continue;
     }
     still.push_back(id);
-    if (std::exchange(found->second.asks, false)) {
-      asking.push_back(found->second.handle);
+    if (std::exchange(known->second.asks, false)) {
+      asking.push_back(known->second.handle);
     }
     if (!moves_.watches(id)) {
-      unwatched.push_back({id, found->second.handle});
+      unwatched.push_back({id, known->second.handle});
     }
   }
   const auto failed = moves_.add(unwatched);

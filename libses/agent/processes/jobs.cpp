@@ -219,10 +219,10 @@ std::optional<uid_t> Jobs::owner_of(const std::string &job) {
 
 bool Jobs::has_control_group(const std::string &job) const {
   for (const char *form : {"/system.slice/*slurmstepd.scope/job_", "/*/slurm*/uid_*/job_"}) {
-    glob_t found{};
+    glob_t matches{};
     const bool is_there = is_number(job) && glob((control_groups_ + form + job).c_str(),
-                                                 GLOB_NOSORT, nullptr, &found) == 0;
-    globfree(&found);
+                                                 GLOB_NOSORT, nullptr, &matches) == 0;
+    globfree(&matches);
     if (is_there) {
       return true;
     }

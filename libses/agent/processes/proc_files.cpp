@@ -193,17 +193,17 @@ std::vector<pid_t> family_of(pid_t pid) {
 
 std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
   std::map<FileId, pid_t> files;
-  for (const pid_t one : family_of(pid)) {
+  for (const pid_t member : family_of(pid)) {
     for (const FileId &file :
-         one == pid ? std::set<FileId>() : open_files_of(one).value_or(std::set<FileId>())) {
-      files.try_emplace(file, one);
+         member == pid ? std::set<FileId>() : open_files_of(member).value_or(std::set<FileId>())) {
+      files.try_emplace(file, member);
     }
   }
   return files;
 }
 
 std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
-  std::map<FileId, OpenSomewhere> found;
+  std::map<FileId, OpenSomewhere> handles;
   const auto shared = std::make_shared<const std::set<FileId>>(wanted);
   const pid_t self = getpid();
   for_each_number("/proc", [&](int, const char *process) {
@@ -228,19 +228,19 @@ std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
       return open;
     });
     if (of_process) {
-      found.merge(*of_process);
+      handles.merge(*of_process);
     }
-    return found.size() < wanted.size();
+    return handles.size() < wanted.size();
   });
-  return found;
+  return handles;
 }
 
 std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
-  std::set<FileId> found;
+  std::set<FileId> open_files;
   for (const auto &[file, holder] : find_handles(wanted)) {
-    found.insert(file);
+    open_files.insert(file);
   }
-  return found;
+  return open_files;
 }
 
 std::string read_proc(const std::string &path) {

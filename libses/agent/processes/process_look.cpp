@@ -48,8 +48,8 @@ pid_t ProcessLook::child_with(const FileId &file) {
   if (!of_children_) {
     of_children_ = open_files_of_children(pid_);
   }
-  const auto found = of_children_->find(file);
-  return found == of_children_->end() ? 0 : found->second;
+  const auto child = of_children_->find(file);
+  return child == of_children_->end() ? 0 : child->second;
 }
 
 const ProcessState &ProcessLook::state() {

@@ -47,11 +47,11 @@ void OpenRates::add(File file, Time now) {
 }
 
 void OpenRates::set_idle(uint64_t placement, bool idle, Time now) {
-  const auto found = files_.find(placement);
-  if (found == files_.end()) {
+  const auto file = files_.find(placement);
+  if (file == files_.end()) {
     return;
   }
-  Followed &followed = found->second;
+  Followed &followed = file->second;
   followed.idle = idle; // look_at() lets go of it, unless a call goes on
   if (idle) {
     return;
@@ -250,14 +250,14 @@ void OpenRates::enter(pid_t pid, const Files &files, const std::vector<MovedByte
 }
 
 std::shared_ptr<const Achieved> OpenRates::end(uint64_t placement, uint64_t size, Time now) {
-  const auto found = files_.find(placement);
-  if (found == files_.end()) {
+  const auto file = files_.find(placement);
+  if (file == files_.end()) {
     return nullptr;
   }
   modifies_.remove(placement);
   accesses_.remove(placement);
-  Followed followed = std::move(found->second);
-  files_.erase(found);
+  Followed followed = std::move(file->second);
+  files_.erase(file);
   const pid_t pid = followed.file.pid;
   if (const auto process = processes_.find(pid); process != processes_.end()) {
     process->second.files.erase(placement);

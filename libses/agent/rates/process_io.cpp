@@ -161,16 +161,16 @@ BusyDescriptors busy_descriptors_of(pid_t pid) {
 std::vector<OpenDescriptor> descriptors_on(pid_t pid, const std::set<dev_t> &devices, size_t most,
                                            size_t &looked_at, bool reading) {
   const auto look = look_at_process(pid, [pid, devices, most, reading, looked = looked_at] {
-    std::pair<std::vector<OpenDescriptor>, size_t> found{{}, looked};
+    std::pair<std::vector<OpenDescriptor>, size_t> result{{}, looked};
     for_each_number(path_in(pid, "fd"), [&](int directory, const char *name) {
       const bool wanted = !reading || can_read(directory, name);
       const auto facts = wanted ? facts_of_open(directory, name) : std::nullopt;
       if (facts && devices.contains(facts->id.device)) {
-        found.first.push_back({facts->id, std::atoi(name)});
+        result.first.push_back({facts->id, std::atoi(name)});
       }
-      return ++found.second < most;
+      return ++result.second < most;
     });
-    return found;
+    return result;
   });
   looked_at = look ? look->second : looked_at;
   return look ? look->first : std::vector<OpenDescriptor>();

@@ -32,20 +32,20 @@ bool is_alike(const std::vector<Reading> &a, const std::vector<Reading> &b) {
 
 std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &asked,
                           std::chrono::steady_clock::time_point now) {
-  std::vector<std::pair<unsigned, pid_t>> found; // how often they were asked
+  std::vector<std::pair<unsigned, pid_t>> ranked; // how often they were asked
   for (const pid_t pid : processes) {
     const auto known = asked.find(pid);
     if (known == asked.end()) {
-      found.emplace_back(0, pid);
+      ranked.emplace_back(0, pid);
     } else if (const auto &[at, times] = known->second; now - at >= kAskAgain) {
-      found.emplace_back(times, pid);
+      ranked.emplace_back(times, pid);
     }
   }
-  std::ranges::sort(found, {},
+  std::ranges::sort(ranked, {},
                     [](const auto &entry) { return std::pair(entry.first, -entry.second); });
   std::vector<pid_t> next;
-  for (size_t i = 0; i < std::min(found.size(), kMaxAskedAtOnce); ++i) {
-    next.push_back(found[i].second);
+  for (size_t i = 0; i < std::min(ranked.size(), kMaxAskedAtOnce); ++i) {
+    next.push_back(ranked[i].second);
   }
   return next;
 }
@@ -120,8 +120,8 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
     if (!info || !info->can_read()) {
       continue;
     }
-    const auto [found, is_new] = process.descriptors.try_emplace(open.fd);
-    Descriptor &descriptor = found->second;
+    const auto [known, is_new] = process.descriptors.try_emplace(open.fd);
+    Descriptor &descriptor = known->second;
     descriptor.was_found = true;
     if (is_new || descriptor.file != open.file) {
       descriptor = {open.file, {}, info->position, 0, {}, true};

@@ -22,18 +22,18 @@ constexpr size_t kMaxKnown = 1024;
 
 std::string device_at(const std::string &mountinfo, std::string_view path) {
   const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
-  const Mount *found = nullptr;
+  const Mount *deepest = nullptr;
   for (const Mount &mount : mounts) { // of two on one place the later one is seen
     const std::string &place = mount.point;
     const bool is_there = path.starts_with(place) && (place == "/" || path.size() == place.size() ||
                                                       path[place.size()] == '/');
-    if (is_there && (found == nullptr || place.size() >= found->point.size())) {
-      found = &mount;
+    if (is_there && (deepest == nullptr || place.size() >= deepest->point.size())) {
+      deepest = &mount;
     }
   }
-  return found == nullptr
-             ? ""
-             : std::to_string(major(found->device)) + ":" + std::to_string(minor(found->device));
+  return deepest == nullptr ? ""
+                            : std::to_string(major(deepest->device)) + ":" +
+                                  std::to_string(minor(deepest->device));
 }
 
 std::optional<uint64_t> kilobytes_of(std::string_view text,

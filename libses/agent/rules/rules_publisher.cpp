@@ -97,15 +97,15 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
   void *at = nullptr;
   if (const int left = ses_segment_find(key);
       left >= 0 && ses_segment_attach(left, &rule, true, &facts, &at) == 0) {
-    auto *const found = static_cast<ses_rules *>(at);
-    if (!none && std::memcmp(found, wanted.get(), sizeof *found) == 0) {
+    auto *const existing = static_cast<ses_rules *>(at);
+    if (!none && std::memcmp(existing, wanted.get(), sizeof *existing) == 0) {
       id_ = left;
-      rules_ = found;
+      rules_ = existing;
       return;
     }
-    retire(*found);
+    retire(*existing);
     ses_segment_remove(left);
-    ses_segment_detach(found);
+    ses_segment_detach(existing);
   }
   if (none) {
     return;

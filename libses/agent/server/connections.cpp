@@ -5,17 +5,17 @@
 namespace ses::agent {
 
 bool Connections::has_room_for(uid_t uid) const {
-  const auto found = of_uid_.find(uid);
-  return connections_.size() < most_ && (found == of_uid_.end() || found->second < most_ / 2);
+  const auto count = of_uid_.find(uid);
+  return connections_.size() < most_ && (count == of_uid_.end() || count->second < most_ / 2);
 }
 
 std::optional<Connections::Id> Connections::gives_way_to(uid_t uid) const {
-  const auto found = of_uid_.find(uid);
+  const auto count = of_uid_.find(uid);
   const auto largest =
       std::max_element(of_uid_.begin(), of_uid_.end(),
                        [](const auto &a, const auto &b) { return a.second < b.second; });
   if (connections_.size() < most_ || largest == of_uid_.end() ||
-      largest->second <= (found == of_uid_.end() ? 0 : found->second) + 1) {
+      largest->second <= (count == of_uid_.end() ? 0 : count->second) + 1) {
     return std::nullopt;
   }
   const auto due = std::find_if(deadlines_.begin(), deadlines_.end(), [&](const auto &entry) {
@@ -36,8 +36,8 @@ Connections::Id Connections::add(UniqueFd fd, const ucred &peer, Time deadline) 
 }
 
 Connection *Connections::find(Id id) {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : &found->second;
+  const auto connection = connections_.find(id);
+  return connection == connections_.end() ? nullptr : &connection->second;
 }
 
 void Connections::set_deadline(Id id, Time deadline) {
@@ -48,9 +48,9 @@ void Connections::set_deadline(Id id, Time deadline) {
 }
 
 Connection Connections::take(Id id) {
-  const auto found = connections_.find(id);
-  Connection connection = std::move(found->second);
-  connections_.erase(found);
+  const auto position = connections_.find(id);
+  Connection connection = std::move(position->second);
+  connections_.erase(position);
   deadlines_.erase({connection.deadline, id});
   const auto count = of_uid_.find(connection.peer.uid);
   if (--count->second == 0) {

@@ -52,8 +52,8 @@ void PlacementReports::created(const Connection &connection, const Placement &pl
   if (!sent || sent->id != file.id || !sent->regular ||
       (file.uid != 0 && sent->owner != file.uid)) {
     handle = open_handle(file.pid, report.fd);
-    const auto found = facts_of(handle.get());
-    if (!found || found->id != file.id || !found->regular) {
+    const auto facts = facts_of(handle.get());
+    if (!facts || facts->id != file.id || !facts->regular) {
       handle.reset();
     }
   }

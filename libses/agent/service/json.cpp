@@ -80,12 +80,12 @@ uint64_t whole(const json &value, uint64_t most) {
   if (!(number >= 0 && number < 0x1p64)) {
     throw std::invalid_argument("whole number");
   }
-  const auto found =
+  const auto result =
       value.is_number_float() ? static_cast<uint64_t>(number) : value.get<uint64_t>();
-  if (found > most) {
+  if (result > most) {
     throw std::invalid_argument("whole number");
   }
-  return found;
+  return result;
 }
 
 std::optional<double> number_field(const json &object, const char *name) {

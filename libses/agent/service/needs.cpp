@@ -77,20 +77,20 @@ bool is_sensible(const ses_core_requirement &requirement) {
 }
 
 const Need *UserNeeds::of(const std::string &application) const {
-  const Need *found = nullptr;
+  const Need *general = nullptr;
   for (const Need &need : needs) {
     if (need.application == application) {
       return &need;
     }
-    found = need.application.empty() ? &need : found;
+    general = need.application.empty() ? &need : general;
   }
-  return found;
+  return general;
 }
 
 const Need *UserNeeds::with(uint64_t digest) const {
-  const auto found = std::find_if(needs.begin(), needs.end(),
+  const auto match = std::find_if(needs.begin(), needs.end(),
                                   [&](const Need &need) { return need.digest == digest; });
-  return found == needs.end() ? nullptr : &*found;
+  return match == needs.end() ? nullptr : &*match;
 }
 
 NeedsByUser parse_needs(const json &entries) {

@@ -26,7 +26,7 @@ constexpr const char *kAnyV6 = "00000000000000000000000000000000";
 const std::string kMend =
     "; use unix:/run/qstorman/service.sock or https, or name the service's user by --service-user";
 
-void read_table(const char *path, int port, std::vector<ListeningSocket> &found) {
+void read_table(const char *path, int port, std::vector<ListeningSocket> &sockets) {
   const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "re"), std::fclose);
   char line[512];
   while (file && std::fgets(line, sizeof line, file.get()) != nullptr) {
@@ -43,7 +43,7 @@ void read_table(const char *path, int port, std::vector<ListeningSocket> &found)
       return; // those that listen come first, and a busy machine has many others
     }
     if (static_cast<int>(at) == port) {
-      found.push_back({address, uid, inode});
+      sockets.push_back({address, uid, inode});
     }
   }
 }
@@ -82,17 +82,17 @@ std::vector<std::string> addresses_for(const sockaddr_storage &peer) {
 // The sockets one of which took the connection.
 std::vector<ListeningSocket> takers(const std::vector<ListeningSocket> &listening,
                                     const std::vector<std::string> &addresses) {
-  std::vector<ListeningSocket> found;
+  std::vector<ListeningSocket> sockets;
   for (const std::string &address : addresses) {
-    std::copy_if(listening.begin(), listening.end(), std::back_inserter(found),
+    std::copy_if(listening.begin(), listening.end(), std::back_inserter(sockets),
                  [&](const ListeningSocket &taker) { return taker.address == address; });
-    if (!found.empty()) {
+    if (!sockets.empty()) {
       break;
     }
   }
-  std::sort(found.begin(), found.end(),
+  std::sort(sockets.begin(), sockets.end(),
             [](const auto &a, const auto &b) { return a.inode < b.inode; });
-  return found;
+  return sockets;
 }
 
 std::string stranger(uid_t uid) {
@@ -109,8 +109,8 @@ TrustedUsers TrustedUsers::of(const std::string &service_user, std::string &why)
   const std::string name = service_user.empty() ? kServiceUser : service_user;
   if (name.find_first_not_of("0123456789") == std::string::npos && name.size() < 10) {
     users.uids_.push_back(static_cast<uid_t>(std::stoul(name)));
-  } else if (const passwd *found = getpwnam(name.c_str()); found != nullptr) {
-    users.uids_.push_back(found->pw_uid);
+  } else if (const passwd *account = getpwnam(name.c_str()); account != nullptr) {
+    users.uids_.push_back(account->pw_uid);
   } else if (!service_user.empty()) {
     why = "--service-user: this machine knows no user " + service_user;
   }
@@ -122,10 +122,10 @@ bool TrustedUsers::has(uid_t uid) const {
 }
 
 std::vector<ListeningSocket> listening_on(int port) {
-  std::vector<ListeningSocket> found;
-  read_table("/proc/net/tcp", port, found);
-  read_table("/proc/net/tcp6", port, found);
-  return found;
+  std::vector<ListeningSocket> sockets;
+  read_table("/proc/net/tcp", port, sockets);
+  read_table("/proc/net/tcp6", port, sockets);
+  return sockets;
 }
 
 std::string fault_of_tcp_peer(int descriptor, int port, const std::vector<ListeningSocket> &before,

@@ -35,16 +35,16 @@ std::set<std::string> StageWatch::take() {
     for (const char *at = buffer; at < buffer + length;) {
       const auto *event = reinterpret_cast<const inotify_event *>(at);
       at += sizeof *event + event->len;
-      const auto found = target_of_.find(event->wd);
-      if (found == target_of_.end()) {
+      const auto target = target_of_.find(event->wd);
+      if (target == target_of_.end()) {
         if ((event->mask & IN_IGNORED) == 0) {
           moved_first_.insert(event->wd);
         }
         continue;
       }
-      moved.insert(found->second);
+      moved.insert(target->second);
       if ((event->mask & IN_IGNORED) != 0) { // removed, or its file system is gone
-        target_of_.erase(found);
+        target_of_.erase(target);
       } else {
         inotify_rm_watch(inotify_->get(), event->wd);
       }

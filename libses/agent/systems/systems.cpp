@@ -71,9 +71,9 @@ bool Systems::match(const std::string &mountinfo) {
 
 Systems::Answer Systems::find(dev_t device, StorageSystem &system) const {
   const std::lock_guard lock(mutex_);
-  const auto found = by_device_.find(device);
-  if (found != by_device_.end()) {
-    system = found->second;
+  const auto managed = by_device_.find(device);
+  if (managed != by_device_.end()) {
+    system = managed->second;
     return Answer::kManaged;
   }
   return described_ ? Answer::kNotManaged : Answer::kNotKnownYet;
@@ -81,19 +81,19 @@ Systems::Answer Systems::find(dev_t device, StorageSystem &system) const {
 
 bool Systems::is_on(dev_t device, const std::string &name) const {
   const std::lock_guard lock(mutex_);
-  const auto found = by_device_.find(device);
-  return found != by_device_.end() && found->second.name == name;
+  const auto system = by_device_.find(device);
+  return system != by_device_.end() && system->second.name == name;
 }
 
 std::vector<StorageSystem> Systems::mounted(uint32_t backend) const {
-  std::vector<StorageSystem> found;
+  std::vector<StorageSystem> systems;
   const std::lock_guard lock(mutex_);
   for (const auto &[device, system] : by_device_) {
     if (system.backend == backend) {
-      found.push_back(system);
+      systems.push_back(system);
     }
   }
-  return found;
+  return systems;
 }
 
 std::vector<std::pair<dev_t, StorageSystem>> Systems::all_mounted() const {

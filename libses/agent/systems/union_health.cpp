@@ -23,8 +23,8 @@ bool UnionHealth::has_looked_at(const std::string &mount_point) const {
 
 Union UnionHealth::seen(const std::string &mount_point) const {
   const std::lock_guard lock(mutex_);
-  const auto found = seen_.find(mount_point);
-  return found == seen_.end() ? Union{"was not looked at yet", {}} : found->second;
+  const auto known = seen_.find(mount_point);
+  return known == seen_.end() ? Union{"was not looked at yet", {}} : known->second;
 }
 
 std::chrono::nanoseconds UnionHealth::look() {

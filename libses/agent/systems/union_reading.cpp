@@ -66,19 +66,19 @@ bool parse_mode(const std::string &text, UnionBranch &branch) {
 // Into SEEN, what BRANCH of it is now.
 void look_at(const std::string &path, const std::string &mountinfo, UnionBranch &branch,
              Union &seen) {
-  struct statvfs found {};
+  struct statvfs space {};
   struct stat here {};
-  if (stat(path.c_str(), &here) != 0 || statvfs(path.c_str(), &found) != 0) {
+  if (stat(path.c_str(), &here) != 0 || statvfs(path.c_str(), &space) != 0) {
     branch.error = errno;
     return;
   }
-  const auto unit = static_cast<double>(found.f_frsize);
+  const auto unit = static_cast<double>(space.f_frsize);
   branch.device = here.st_dev;
   branch.file_system = file_system_at(path, mountinfo);
-  seen.used[path] = static_cast<double>(found.f_blocks - found.f_bfree) * unit;
-  branch.is_low = static_cast<double>(found.f_bavail) * unit < static_cast<double>(branch.min_free);
-  branch.no_inodes = found.f_files > 0 && found.f_favail == 0;
-  branch.read_only = (found.f_flag & ST_RDONLY) != 0;
+  seen.used[path] = static_cast<double>(space.f_blocks - space.f_bfree) * unit;
+  branch.is_low = static_cast<double>(space.f_bavail) * unit < static_cast<double>(branch.min_free);
+  branch.no_inodes = space.f_files > 0 && space.f_favail == 0;
+  branch.read_only = (space.f_flag & ST_RDONLY) != 0;
 }
 
 } // namespace
@@ -99,10 +99,10 @@ uint64_t parse_min_free(const std::string &text) {
 
 Union parse_union(const std::string &branches, const std::string &min_free,
                   const std::string &link_cow) {
-  Union found;
+  Union parsed;
   if (link_cow == "true") {
-    found.why = "is mounted with link_cow, which copies a file at its first open: no file can "
-                "be placed there without harm";
+    parsed.why = "is mounted with link_cow, which copies a file at its first open: no file can "
+                 "be placed there without harm";
   }
   const uint64_t reserve = min_free.empty() ? kDefaultMinFree : parse_min_free(min_free);
   std::istringstream words(branches);
@@ -116,45 +116,45 @@ Union parse_union(const std::string &branches, const std::string &min_free,
     if (mode != std::string::npos && parse_mode(word.substr(mode + 1), branch)) {
       word.resize(mode);
     }
-    found.branches[without_end(word)] = branch;
+    parsed.branches[without_end(word)] = branch;
   }
-  return found;
+  return parsed;
 }
 
 bool is_trusted_union(const std::string &mountinfo, const std::string &mount_point, uid_t self) {
   const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
-  const Mount *found = mounted_at(mounts, mount_point);
+  const Mount *mount = mounted_at(mounts, mount_point);
   const auto mounted_by = [&](uid_t uid) {
-    return ("," + found->options + ",").find(",user_id=" + std::to_string(uid) + ",") !=
+    return ("," + mount->options + ",").find(",user_id=" + std::to_string(uid) + ",") !=
            std::string::npos;
   };
-  return found != nullptr && found->type == "fuse.mergerfs" && found->root == "/" &&
+  return mount != nullptr && mount->type == "fuse.mergerfs" && mount->root == "/" &&
          (mounted_by(0) || mounted_by(self));
 }
 
 Union read_union(const std::string &mount_point) {
-  Union found;
+  Union seen;
   const std::string mountinfo = read_mountinfo();
   if (!is_trusted_union(mountinfo, mount_point, geteuid())) {
-    found.why = "is no mergerfs union that root has mounted here";
-    return found;
+    seen.why = "is no mergerfs union that root has mounted here";
+    return seen;
   }
   const std::string branches = option_of(mount_point, "branches");
   if (branches.empty()) {
-    found.why = errno == EOPNOTSUPP || errno == ENOSYS
-                    ? "does not say what its branches are: it is mounted with xattr=nosys or "
-                      "xattr=noattr; mount it without that option"
-                    : std::string("does not say what its branches are: ") + std::strerror(errno);
-    return found;
+    seen.why = errno == EOPNOTSUPP || errno == ENOSYS
+                   ? "does not say what its branches are: it is mounted with xattr=nosys or "
+                     "xattr=noattr; mount it without that option"
+                   : std::string("does not say what its branches are: ") + std::strerror(errno);
+    return seen;
   }
   const std::string link_cow = option_of(mount_point, "link_cow");
-  found = parse_union(branches, option_of(mount_point, "minfreespace"),
-                      link_cow.empty() ? option_of(mount_point, "link-cow") : link_cow);
-  for (auto &[path, branch] : found.branches) {
-    look_at(path, mountinfo, branch, found);
+  seen = parse_union(branches, option_of(mount_point, "minfreespace"),
+                     link_cow.empty() ? option_of(mount_point, "link-cow") : link_cow);
+  for (auto &[path, branch] : seen.branches) {
+    look_at(path, mountinfo, branch, seen);
   }
-  found.looked_at = std::chrono::steady_clock::now();
-  return found;
+  seen.looked_at = std::chrono::steady_clock::now();
+  return seen;
 }
 
 std::string trouble_of(const Union &seen, const std::string &mount_point,
@@ -163,13 +163,13 @@ std::string trouble_of(const Union &seen, const std::string &mount_point,
     return mount_point + " " + seen.why;
   }
   const std::string &target = described.target;
-  const auto found = seen.branches.find(target);
-  if (found == seen.branches.end()) {
+  const auto position = seen.branches.find(target);
+  if (position == seen.branches.end()) {
     return target + " is no branch of the union at " + mount_point +
            "; describe its branches as it names them: getfattr -n user.mergerfs.branches " +
            control_of(mount_point);
   }
-  const UnionBranch &branch = found->second;
+  const UnionBranch &branch = position->second;
   if (branch.error != 0) {
     return std::string("cannot be looked at: ") + std::strerror(branch.error);
   }

@@ -42,10 +42,10 @@ double known_bytes(double bytes) { return bytes > 0 ? bytes : 0; }
 } // namespace
 
 std::optional<unsigned> TableFacts::row_of(const std::string &element) const {
-  const auto found = std::find_if(rows.begin(), rows.end(),
+  const auto match = std::find_if(rows.begin(), rows.end(),
                                   [&](const auto &row) { return row.element == element; });
-  return found == rows.end() ? std::nullopt
-                             : std::optional(static_cast<unsigned>(found - rows.begin()));
+  return match == rows.end() ? std::nullopt
+                             : std::optional(static_cast<unsigned>(match - rows.begin()));
 }
 
 Candidates::Candidates(std::string system) {
@@ -172,8 +172,8 @@ bool Candidates::look_at_space(const std::map<std::string, double> &used, Time a
   bool changed = false;
   for (unsigned row = 0; row < size(); ++row) {
     const ElementFacts &facts = facts_->rows[row];
-    if (const auto found = used.find(facts.target); found != used.end()) {
-      changed = seen_writes_.look(row, found->second, facts.write_rate, at) || changed;
+    if (const auto bytes = used.find(facts.target); bytes != used.end()) {
+      changed = seen_writes_.look(row, bytes->second, facts.write_rate, at) || changed;
     }
   }
   return changed;

@@ -116,13 +116,13 @@ std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts, const P
   if (!places.known) {
     return nullptr;
   }
-  auto found = std::make_shared<Exclusions>(of_users);
+  auto exclusions = std::make_shared<Exclusions>(of_users);
   for (size_t row = 0; row < places.why.size(); ++row) {
     if (!places.why[row].empty()) {
-      found->push_back({facts.rows[row].element, places.why[row], std::nullopt});
+      exclusions->push_back({facts.rows[row].element, places.why[row], std::nullopt});
     }
   }
-  return found;
+  return exclusions;
 }
 
 bool same_rows(const Places &a, const Places &b) {

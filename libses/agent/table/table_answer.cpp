@@ -133,19 +133,19 @@ ses_core_policy policy_of(const json &object) {
 } // namespace
 
 Promises Promises::of(const ses_core_need &need, size_t elements) {
-  Promises found;
+  Promises promises;
   for (uint32_t i = 0; i < std::min<uint32_t>(need.count, SES_REQUIREMENTS_MAX); ++i) {
     const ses_core_requirement &requirement = need.requirements[i];
     const bool writes =
         requirement.kind == SES_CORE_CURRENT_WRITE || requirement.kind == SES_CORE_AVERAGE_WRITE;
     if (writes && requirement.at_most == 0 && requirement.bound > 0 && elements > 0) {
       const double rate = requirement.bound / static_cast<double>(elements);
-      found.count = 1;
-      found.rate = std::max(found.rate, rate);
-      found.hard = requirement.hard != 0 ? std::max(found.hard, rate) : found.hard;
+      promises.count = 1;
+      promises.rate = std::max(promises.rate, rate);
+      promises.hard = requirement.hard != 0 ? std::max(promises.hard, rate) : promises.hard;
     }
   }
-  return found;
+  return promises;
 }
 
 // A rate that goes may not have been the largest: it stays until none is left, or the service sends
@@ -208,8 +208,8 @@ bool merge_table(json &kept, json change) {
     changed[whole(row.at(kRow))] = &row;
   }
   for (json &row : kept.at("loads")) {
-    if (const auto found = changed.find(whole(row.at(kRow))); found != changed.end()) {
-      row = std::move(*found->second);
+    if (const auto changed_row = changed.find(whole(row.at(kRow))); changed_row != changed.end()) {
+      row = std::move(*changed_row->second);
     } else if (!row.at(kAge).is_null()) {
       row.at(kAge) = row.at(kAge).get<double>() + passed;
     }

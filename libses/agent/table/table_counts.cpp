@@ -43,26 +43,26 @@ bool TableManager::place(uint64_t id, unsigned number, std::shared_ptr<const Tab
 }
 
 void TableManager::rest(uint64_t id, bool idle) {
-  const auto found = placed_.find(id);
-  if (found == placed_.end() || found->second.ended) {
+  const auto file = placed_.find(id);
+  if (file == placed_.end() || file->second.ended) {
     return;
   }
-  count(found->second, false);
-  found->second.idle = idle;
-  found->second.was_idle = true;
-  count(found->second, true);
+  count(file->second, false);
+  file->second.idle = idle;
+  file->second.was_idle = true;
+  count(file->second, true);
 }
 
 void TableManager::end(uint64_t id, bool closed) {
-  const auto found = placed_.find(id);
-  if (found == placed_.end() || found->second.ended) {
+  const auto file = placed_.find(id);
+  if (file == placed_.end() || file->second.ended) {
     return;
   }
-  CountedFile &placed = found->second;
+  CountedFile &placed = file->second;
   count(placed, false);
   placed.ended = true;
   if (!closed && !placed.counted_by_service && !placed.reported_opened) { // it came to nothing
-    placed_.erase(found);
+    placed_.erase(file);
     return;
   }
   count(placed, true);
@@ -71,14 +71,14 @@ void TableManager::end(uint64_t id, bool closed) {
 // The next rows of the table count what was reported to the service.
 void TableManager::note_reported(const ServiceUpdate &update) {
   const auto note = [this](uint64_t id, bool CountedFile::*reported) {
-    if (const auto found = placed_.find(id); found != placed_.end()) {
-      found->second.*reported = true;
-      systems_[found->second.system].reported.push_back(id);
+    if (const auto file = placed_.find(id); file != placed_.end()) {
+      file->second.*reported = true;
+      systems_[file->second.system].reported.push_back(id);
     }
   };
   for (const auto &[id, idle] : update.opened) {
-    if (const auto found = placed_.find(id); found != placed_.end()) {
-      found->second.reported_idle = idle;
+    if (const auto file = placed_.find(id); file != placed_.end()) {
+      file->second.reported_idle = idle;
     }
     note(id, &CountedFile::reported_opened);
   }
@@ -86,17 +86,17 @@ void TableManager::note_reported(const ServiceUpdate &update) {
     note(id, &CountedFile::reported_ended);
   }
   for (const uint64_t id : update.unknown) { // reported again, with how they came about
-    if (const auto found = placed_.find(id); found != placed_.end()) {
-      count(found->second, false);
-      found->second.counted_by_service = found->second.reported_opened =
-          found->second.reported_ended = false;
-      count(found->second, true);
+    if (const auto file = placed_.find(id); file != placed_.end()) {
+      count(file->second, false);
+      file->second.counted_by_service = file->second.reported_opened = file->second.reported_ended =
+          false;
+      count(file->second, true);
     }
   }
   for (const uint64_t id : update.refused) {
-    if (const auto found = placed_.find(id); found != placed_.end()) {
-      count(found->second, false);
-      placed_.erase(found);
+    if (const auto file = placed_.find(id); file != placed_.end()) {
+      count(file->second, false);
+      placed_.erase(file);
     }
   }
 }
@@ -108,15 +108,15 @@ void TableManager::settle(unsigned number) {
 }
 
 void TableManager::settle(uint64_t id) {
-  const auto found = placed_.find(id);
-  if (found == placed_.end()) {
+  const auto file = placed_.find(id);
+  if (file == placed_.end()) {
     return;
   }
-  CountedFile &placed = found->second;
+  CountedFile &placed = file->second;
   count(placed, false);
   placed.take_up_rows();
   if (placed.ended && placed.reported_ended) {
-    placed_.erase(found);
+    placed_.erase(file);
     return;
   }
   count(placed, true);

@@ -295,18 +295,18 @@ std::vector<unsigned> TableManager::systems() const {
 }
 
 std::shared_ptr<const TableFacts> TableManager::facts(unsigned system, uint64_t epoch) const {
-  std::shared_ptr<const TableFacts> found;
+  std::shared_ptr<const TableFacts> latest;
   for (const auto &[first, facts] : systems_[system].revisions) {
-    found = first <= epoch ? facts : found;
+    latest = first <= epoch ? facts : latest;
   }
-  return found;
+  return latest;
 }
 
 std::shared_ptr<const Epoch> TableManager::epoch(unsigned system, uint64_t number) const {
   const auto &epochs = systems_[system].epochs;
-  const auto found = std::find_if(epochs.rbegin(), epochs.rend(),
+  const auto match = std::find_if(epochs.rbegin(), epochs.rend(),
                                   [&](const auto &epoch) { return epoch->number == number; });
-  return found == epochs.rend() ? nullptr : *found;
+  return match == epochs.rend() ? nullptr : *match;
 }
 
 Choice TableManager::choose(unsigned number, const ses_core_need &need, uint64_t excluded,

@@ -104,8 +104,9 @@ public:
   [[nodiscard]] std::shared_ptr<const Epoch> epoch(unsigned system, uint64_t number) const;
   // What is held of each row now; null: the rows are not those of EPOCH any more.
   [[nodiscard]] Held held(unsigned system, const Epoch &epoch) {
-    Candidates *found = systems_[system].candidates.get();
-    return found != nullptr && found->facts() == epoch.facts ? found->held() : nullptr;
+    Candidates *candidates = systems_[system].candidates.get();
+    return candidates != nullptr && candidates->facts() == epoch.facts ? candidates->held()
+                                                                       : nullptr;
   }
   // Chooses as programs do; the rows are empty when no element can take the file.
   [[nodiscard]] Choice choose(unsigned system, const ses_core_need &need, uint64_t excluded,

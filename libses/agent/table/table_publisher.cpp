@@ -171,14 +171,14 @@ void TablePublisher::remove_user(uid_t uid) {
 }
 
 std::vector<TablePublisher::User> TablePublisher::users() const {
-  std::vector<User> found;
+  std::vector<User> with_segments;
   for (unsigned i = 0; i < table_.head.users; ++i) {
     const ses_table_user &user = table_.users[i];
     if (user.segment >= 0) {
-      found.push_back({user.uid, user.segment, user.instance});
+      with_segments.push_back({user.uid, user.segment, user.instance});
     }
   }
-  return found;
+  return with_segments;
 }
 
 void TablePublisher::beat(uint64_t now_ms) {

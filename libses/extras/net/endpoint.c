@@ -43,7 +43,7 @@ static bool is_of_one_node(const char *provider) {
 
 static struct fi_info *find(const struct ses_endpoint_kind *kind, const char *provider,
                             const char *host) {
-  struct fi_info *hints = libfabric.dupinfo(NULL), *found = NULL;
+  struct fi_info *hints = libfabric.dupinfo(NULL), *info = NULL;
   if (!hints)
     return NULL;
   hints->caps = kind->capabilities;
@@ -55,17 +55,17 @@ static struct fi_info *find(const struct ses_endpoint_kind *kind, const char *pr
   if (is_of_one_node(provider))
     host = NULL; /* its addresses are none of the network */
   hints->fabric_attr->prov_name = (char *)(uintptr_t)provider;
-  if (libfabric.getinfo(API, host, NULL, host && kind->at_host ? FI_SOURCE : 0, hints, &found) != 0)
-    found = NULL;
+  if (libfabric.getinfo(API, host, NULL, host && kind->at_host ? FI_SOURCE : 0, hints, &info) != 0)
+    info = NULL;
   hints->fabric_attr->prov_name = NULL; /* the caller's */
   libfabric.freeinfo(hints);
-  return found;
+  return info;
 }
 
 void ses_endpoint_prepare(const struct ses_endpoint_kind *kind, const char *provider) {
-  struct fi_info *found = is_loaded() ? find(kind, provider, NULL) : NULL;
-  if (found)
-    libfabric.freeinfo(found);
+  struct fi_info *info = is_loaded() ? find(kind, provider, NULL) : NULL;
+  if (info)
+    libfabric.freeinfo(info);
 }
 
 /* The provider shm names the files of its endpoints PID:UID:NUMBER, and leaves them when a process
@@ -73,16 +73,16 @@ void ses_endpoint_prepare(const struct ses_endpoint_kind *kind, const char *prov
  * one that nobody has open or mapped for writing: the kernel gives a lease on no other. */
 static void remove_left_behind(void) {
   DIR *folder = opendir("/dev/shm");
-  for (struct dirent *one; folder && (one = readdir(folder));) {
+  for (struct dirent *left; folder && (left = readdir(folder));) {
     long process, user;
     int number, length = 0;
-    if (sscanf(one->d_name, "%ld:%ld:%d%n", &process, &user, &number, &length) != 3 ||
-        one->d_name[length] || user != (long)getuid())
+    if (sscanf(left->d_name, "%ld:%ld:%d%n", &process, &user, &number, &length) != 3 ||
+        left->d_name[length] || user != (long)getuid())
       continue;
-    int file = openat(dirfd(folder), one->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int file = openat(dirfd(folder), left->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     /* Who opens it meanwhile ends the lease, of which a signal tells: one that does nothing. */
     if (file >= 0 && fcntl(file, F_SETSIG, SIGURG) == 0 && fcntl(file, F_SETLEASE, F_RDLCK) == 0)
-      unlinkat(dirfd(folder), one->d_name, 0);
+      unlinkat(dirfd(folder), left->d_name, 0);
     if (file >= 0)
       close(file);
   }

@@ -39,25 +39,25 @@ bool ses_tcp_read(const char *text, struct ses_tcp_address *address) {
   return true;
 }
 
-static int resolve(const struct ses_tcp_address *address, int flags, struct addrinfo **found) {
+static int resolve(const struct ses_tcp_address *address, int flags, struct addrinfo **addresses) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
-  *found = NULL;
-  return getaddrinfo(address->host, address->port, &hints, found);
+  *addresses = NULL;
+  return getaddrinfo(address->host, address->port, &hints, addresses);
 }
 
-static int socket_for(const struct addrinfo *one) {
-  return socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+static int socket_for(const struct addrinfo *info) {
+  return socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 int ses_tcp_listen(struct ses_tcp_address *address, const char **why) {
-  struct addrinfo *found;
+  struct addrinfo *addresses;
   const int on = 1;
-  int listener = -1, unknown = resolve(address, AI_PASSIVE, &found);
+  int listener = -1, unknown = resolve(address, AI_PASSIVE, &addresses);
   *why = unknown ? gai_strerror(unknown) : "";
-  for (const struct addrinfo *one = found; one && listener < 0; one = one->ai_next) {
-    listener = socket_for(one);
+  for (const struct addrinfo *info = addresses; info && listener < 0; info = info->ai_next) {
+    listener = socket_for(info);
     if (listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-        bind(listener, one->ai_addr, one->ai_addrlen) == 0 && listen(listener, WAITING) == 0 &&
+        bind(listener, info->ai_addr, info->ai_addrlen) == 0 && listen(listener, WAITING) == 0 &&
         ses_tcp_of(listener, false, address))
       break;
     *why = strerror(errno);
@@ -65,8 +65,8 @@ int ses_tcp_listen(struct ses_tcp_address *address, const char **why) {
       close(listener);
     listener = -1;
   }
-  if (found)
-    freeaddrinfo(found);
+  if (addresses)
+    freeaddrinfo(addresses);
   return listener;
 }
 
@@ -85,22 +85,23 @@ static int reach(const struct addrinfo *where, uint64_t deadline_ns, int *made) 
 }
 
 int ses_tcp_connect(const struct ses_tcp_address *address, uint64_t deadline_ns, int *made) {
-  struct addrinfo *found;
+  struct addrinfo *addresses;
   int status = EHOSTUNREACH;
-  if (resolve(address, 0, &found) != 0)
+  if (resolve(address, 0, &addresses) != 0)
     return status;
-  for (const struct addrinfo *one = found; one && status == EHOSTUNREACH; one = one->ai_next)
-    status = reach(one, deadline_ns, made);
-  freeaddrinfo(found);
+  for (const struct addrinfo *info = addresses; info && status == EHOSTUNREACH;
+       info = info->ai_next)
+    status = reach(info, deadline_ns, made);
+  freeaddrinfo(addresses);
   return status;
 }
 
 int ses_tcp_wait(int socket, short events, uint64_t deadline_ns) {
-  struct pollfd one = {.fd = socket, .events = events};
+  struct pollfd polled = {.fd = socket, .events = events};
   for (;;) {
     uint64_t now = ses_now_ns();
     uint64_t left_ms = now >= deadline_ns ? 0 : (deadline_ns - now) / 1000000 + 1;
-    int count = poll(&one, 1, left_ms < 1000000 ? (int)left_ms : 1000000);
+    int count = poll(&polled, 1, left_ms < 1000000 ? (int)left_ms : 1000000);
     if (count > 0)
       return 0;
     if (count == 0 && ses_now_ns() >= deadline_ns)

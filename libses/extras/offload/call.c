@@ -11,30 +11,30 @@
 
 #define SLICE_MS 50 /* the descriptor of a ZeroMQ socket tells of a change once: look again */
 
-static void run_here(struct ses_offload_future *one) {
+static void run_here(struct ses_offload_future *future) {
   ses_offload_writer reply;
   struct offload_reply read;
   ses_offload_reader from;
   offload_writer_begin(&reply);
-  offload_perform(one->request.data, one->request.size, &reply);
+  offload_perform(future->request.data, future->request.size, &reply);
   offload_reader_begin(&from, reply.bytes.data, reply.bytes.size);
   offload_read_reply(&from, &read);
-  one->report = read.report;
-  one->report.ran_here = true;
-  offload_keep_results(one, &from);
+  future->report = read.report;
+  future->report.ran_here = true;
+  offload_keep_results(future, &from);
   if (from.status != SES_OFFLOAD_OK)
-    one->report.status = reply.status != SES_OFFLOAD_OK ? reply.status : SES_OFFLOAD_MEMORY;
+    future->report.status = reply.status != SES_OFFLOAD_OK ? reply.status : SES_OFFLOAD_MEMORY;
   offload_writer_free(&reply);
-  one->ended = true;
+  future->ended = true;
 }
 
-static int write_request(ses_offload_domain *domain, struct ses_offload_future *one,
+static int write_request(ses_offload_domain *domain, struct ses_offload_future *future,
                          const char *name, const void *in) {
   ses_offload_writer request;
   offload_writer_begin(&request);
-  int status = offload_write_call(&request, one->id, name, in, domain->socket == NULL);
-  one->request = request.bytes;
-  one->report.bytes_sent = domain->socket ? request.bytes.size : 0;
+  int status = offload_write_call(&request, future->id, name, in, domain->socket == NULL);
+  future->request = request.bytes;
+  future->report.bytes_sent = domain->socket ? request.bytes.size : 0;
   return status;
 }
 
@@ -50,41 +50,41 @@ int ses_offload_start(ses_offload_domain *domain, const char *name, const void *
     return SES_OFFLOAD_NO_FUNCTION;
   if (entry->in && !in)
     return SES_OFFLOAD_INVALID;
-  struct ses_offload_future *one = calloc(1, sizeof *one);
-  if (!one)
+  struct ses_offload_future *started = calloc(1, sizeof *started);
+  if (!started)
     return SES_OFFLOAD_MEMORY;
-  one->domain = domain;
-  one->entry = entry;
+  started->domain = domain;
+  started->entry = entry;
   pthread_mutex_lock(&domain->lock);
-  one->id = ++domain->last_id;
-  int status = write_request(domain, one, name, in);
+  started->id = ++domain->last_id;
+  int status = write_request(domain, started, name, in);
   if (status == SES_OFFLOAD_OK && domain->socket) {
-    one->next = domain->pending;
-    domain->pending = one;
-    offload_send(domain, &one->request);
+    started->next = domain->pending;
+    domain->pending = started;
+    offload_send(domain, &started->request);
     if (domain->fallback != SES_OFFLOAD_FALLBACK_ALWAYS) {
-      msgpack_sbuffer_destroy(&one->request);
-      msgpack_sbuffer_init(&one->request);
+      msgpack_sbuffer_destroy(&started->request);
+      msgpack_sbuffer_init(&started->request);
     }
   }
   pthread_mutex_unlock(&domain->lock);
   if (status == SES_OFFLOAD_OK && !domain->socket)
-    run_here(one);
+    run_here(started);
   if (status == SES_OFFLOAD_OK)
-    *future = one;
+    *future = started;
   else {
-    msgpack_sbuffer_destroy(&one->request);
-    free(one);
+    msgpack_sbuffer_destroy(&started->request);
+    free(started);
   }
   return status;
 }
 
-static bool has_ended(struct ses_offload_future *one) {
-  pthread_mutex_lock(&one->domain->lock);
-  if (!one->ended)
-    offload_take_in(one->domain);
-  bool ended = one->ended;
-  pthread_mutex_unlock(&one->domain->lock);
+static bool has_ended(struct ses_offload_future *future) {
+  pthread_mutex_lock(&future->domain->lock);
+  if (!future->ended)
+    offload_take_in(future->domain);
+  bool ended = future->ended;
+  pthread_mutex_unlock(&future->domain->lock);
   return ended;
 }
 
@@ -103,21 +103,21 @@ static double now(void) {
 }
 
 /* Sets the globals that the function changed, and OUT. */
-static int take_results(struct ses_offload_future *one, void *out) {
+static int take_results(struct ses_offload_future *future, void *out) {
   ses_offload_reader from;
-  const ses_offload_type *type = one->entry->out;
-  offload_reader_begin(&from, one->reply, one->reply_size);
-  if (!offload_read_globals(&from) || one->report.status != SES_OFFLOAD_OK || !type)
-    return from.status != SES_OFFLOAD_OK ? from.status : one->report.status;
-  void *found = calloc(1, type->size);
-  if (!found)
+  const ses_offload_type *type = future->entry->out;
+  offload_reader_begin(&from, future->reply, future->reply_size);
+  if (!offload_read_globals(&from) || future->report.status != SES_OFFLOAD_OK || !type)
+    return from.status != SES_OFFLOAD_OK ? from.status : future->report.status;
+  void *results = calloc(1, type->size);
+  if (!results)
     return SES_OFFLOAD_MEMORY;
-  offload_read(type, found, &from);
+  offload_read(type, results, &from);
   if (from.status == SES_OFFLOAD_OK && out)
-    memcpy(out, found, type->size);
+    memcpy(out, results, type->size);
   else
-    ses_offload_release(type, found);
-  free(found);
+    ses_offload_release(type, results);
+  free(results);
   return from.status;
 }
 

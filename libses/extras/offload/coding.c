@@ -117,39 +117,41 @@ static msgpack_object next(ses_offload_reader *from) {
     ses_offload_read_failed(from);
     return nothing;
   }
-  msgpack_unpacked found;
-  msgpack_unpacked_init(&found);
-  if (msgpack_unpack_next(&found, from->bytes, from->size, &from->done) != MSGPACK_UNPACK_SUCCESS)
+  msgpack_unpacked unpacked;
+  msgpack_unpacked_init(&unpacked);
+  if (msgpack_unpack_next(&unpacked, from->bytes, from->size, &from->done) !=
+      MSGPACK_UNPACK_SUCCESS)
     ses_offload_read_failed(from);
   else
-    nothing = found.data; /* byte strings point into the message */
-  msgpack_unpacked_destroy(&found);
+    nothing = unpacked.data; /* byte strings point into the message */
+  msgpack_unpacked_destroy(&unpacked);
   return nothing;
 }
 
 int64_t ses_offload_read_integer(ses_offload_reader *from, int64_t least, int64_t most) {
-  msgpack_object one = next(from);
-  if (one.type == MSGPACK_OBJECT_POSITIVE_INTEGER && most >= 0 && one.via.u64 <= (uint64_t)most &&
-      (int64_t)one.via.u64 >= least)
-    return (int64_t)one.via.u64;
-  if (one.type == MSGPACK_OBJECT_NEGATIVE_INTEGER && one.via.i64 >= least && one.via.i64 <= most)
-    return one.via.i64;
+  msgpack_object object = next(from);
+  if (object.type == MSGPACK_OBJECT_POSITIVE_INTEGER && most >= 0 &&
+      object.via.u64 <= (uint64_t)most && (int64_t)object.via.u64 >= least)
+    return (int64_t)object.via.u64;
+  if (object.type == MSGPACK_OBJECT_NEGATIVE_INTEGER && object.via.i64 >= least &&
+      object.via.i64 <= most)
+    return object.via.i64;
   ses_offload_read_failed(from);
   return 0;
 }
 
 uint64_t ses_offload_read_unsigned(ses_offload_reader *from, uint64_t most) {
-  msgpack_object one = next(from);
-  if (one.type == MSGPACK_OBJECT_POSITIVE_INTEGER && one.via.u64 <= most)
-    return one.via.u64;
+  msgpack_object object = next(from);
+  if (object.type == MSGPACK_OBJECT_POSITIVE_INTEGER && object.via.u64 <= most)
+    return object.via.u64;
   ses_offload_read_failed(from);
   return 0;
 }
 
 double ses_offload_read_real(ses_offload_reader *from) {
-  msgpack_object one = next(from);
-  if (one.type == MSGPACK_OBJECT_FLOAT64)
-    return one.via.f64;
+  msgpack_object object = next(from);
+  if (object.type == MSGPACK_OBJECT_FLOAT64)
+    return object.via.f64;
   ses_offload_read_failed(from);
   return 0;
 }
@@ -163,14 +165,14 @@ size_t ses_offload_read_count(ses_offload_reader *from) {
 }
 
 const void *ses_offload_read_bytes(ses_offload_reader *from, size_t *size) {
-  msgpack_object one = next(from);
+  msgpack_object object = next(from);
   *size = 0;
-  if (one.type != MSGPACK_OBJECT_BIN) {
+  if (object.type != MSGPACK_OBJECT_BIN) {
     ses_offload_read_failed(from);
     return NULL;
   }
-  *size = one.via.bin.size;
-  return one.via.bin.size ? one.via.bin.ptr : "";
+  *size = object.via.bin.size;
+  return object.via.bin.size ? object.via.bin.ptr : "";
 }
 
 void offload_read_text(ses_offload_reader *from, char *text, size_t room) {

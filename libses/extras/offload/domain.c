@@ -45,7 +45,7 @@ static int connect_to(ses_offload_domain *made, const char *address,
 static int open_domain(const char *address, const char *path, const ses_offload_options *options,
                        ses_offload_domain **domain) {
   static const ses_offload_options usual;
-  char found[ADDRESS_MAX];
+  char node[ADDRESS_MAX];
   reason[0] = 0;
   if ((!address && !path) || !domain || !offload_is_initialised())
     return SES_OFFLOAD_INVALID;
@@ -64,8 +64,8 @@ static int open_domain(const char *address, const char *path, const ses_offload_
   made->part.line = -1;
   made->fallback = options ? options->fallback : SES_OFFLOAD_FALLBACK_NEVER;
   int status = SES_OFFLOAD_NOT_STARTED;
-  if (address || offload_node_of(path, found, sizeof found, reason, sizeof reason))
-    status = connect_to(made, address ? address : found, options ? options : &usual);
+  if (address || offload_node_of(path, node, sizeof node, reason, sizeof reason))
+    status = connect_to(made, address ? address : node, options ? options : &usual);
   bool here = status == SES_OFFLOAD_NOT_STARTED && made->fallback != SES_OFFLOAD_FALLBACK_NEVER;
   if (status == SES_OFFLOAD_OK || here) {
     *domain = made;
@@ -94,10 +94,10 @@ void offload_send(ses_offload_domain *domain, const msgpack_sbuffer *message) {
     domain->lost = true;
 }
 
-void offload_keep_results(struct ses_offload_future *one, const ses_offload_reader *from) {
-  one->reply = offload_reader_rest(from, &one->reply_size);
-  if (!one->reply)
-    one->report.status = SES_OFFLOAD_MEMORY;
+void offload_keep_results(struct ses_offload_future *future, const ses_offload_reader *from) {
+  future->reply = offload_reader_rest(from, &future->reply_size);
+  if (!future->reply)
+    future->report.status = SES_OFFLOAD_MEMORY;
 }
 
 static void take_reply(ses_offload_domain *domain, const void *data, size_t size) {
@@ -114,22 +114,22 @@ static void take_reply(ses_offload_domain *domain, const void *data, size_t size
     at = &(*at)->next;
   if (!*at) /* it was cancelled */
     return;
-  struct ses_offload_future *one = *at;
-  *at = one->next;
-  uint64_t sent = one->report.bytes_sent;
-  one->report = reply.report;
-  one->report.bytes_sent = sent;
-  one->report.bytes_received = size;
-  offload_keep_results(one, &from);
-  one->ended = true;
+  struct ses_offload_future *future = *at;
+  *at = future->next;
+  uint64_t sent = future->report.bytes_sent;
+  future->report = reply.report;
+  future->report.bytes_sent = sent;
+  future->report.bytes_received = size;
+  offload_keep_results(future, &from);
+  future->ended = true;
 }
 
 static bool part_has_gone(const ses_offload_domain *domain) {
-  struct pollfd one = {.fd = domain->part.line, .events = POLLIN};
+  struct pollfd polled = {.fd = domain->part.line, .events = POLLIN};
   char byte;
   if (domain->lost || offload_is_cut(domain->events))
     return true;
-  if (poll(&one, 1, 0) < 1)
+  if (poll(&polled, 1, 0) < 1)
     return false;
   ssize_t size = recv(domain->part.line, &byte, 1, MSG_DONTWAIT);
   return size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
@@ -139,15 +139,15 @@ void offload_take_in(ses_offload_domain *domain) {
   if (!domain->socket)
     return;
   bool gone = part_has_gone(domain); /* asked first: what it sent before is taken in below */
-  zmq_msg_t one;
+  zmq_msg_t message;
   for (;;) {
-    zmq_msg_init(&one);
-    if (zmq_msg_recv(&one, domain->socket, ZMQ_DONTWAIT) < 0)
+    zmq_msg_init(&message);
+    if (zmq_msg_recv(&message, domain->socket, ZMQ_DONTWAIT) < 0)
       break;
-    take_reply(domain, zmq_msg_data(&one), zmq_msg_size(&one));
-    zmq_msg_close(&one);
+    take_reply(domain, zmq_msg_data(&message), zmq_msg_size(&message));
+    zmq_msg_close(&message);
   }
-  zmq_msg_close(&one);
+  zmq_msg_close(&message);
   domain->lost = domain->lost || gone;
   for (; domain->lost && domain->pending; domain->pending = domain->pending->next) {
     domain->pending->report.status = SES_OFFLOAD_LOST;

@@ -39,7 +39,7 @@ void offload_send(ses_offload_domain *domain, const msgpack_sbuffer *message);
 /* Takes in what has come, and ends all calls when the storage part has gone. */
 void offload_take_in(ses_offload_domain *domain);
 /* Copies what follows the report in a reply, or sets the status MEMORY. */
-void offload_keep_results(struct ses_offload_future *one, const ses_offload_reader *from);
+void offload_keep_results(struct ses_offload_future *future, const ses_offload_reader *from);
 /* Waits until something may have come, MS at most. */
 void offload_sleep(ses_offload_domain *domain, int ms);
 

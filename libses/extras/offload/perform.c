@@ -19,8 +19,8 @@ void ses_offload_explain(const char *text) {
 
 bool ses_offload_is_cancelled(void) { return offload_given_up && offload_given_up(running); }
 
-static double seconds_of(struct timeval one) {
-  return (double)one.tv_sec + (double)one.tv_usec / 1e6;
+static double seconds_of(struct timeval spent) {
+  return (double)spent.tv_sec + (double)spent.tv_usec / 1e6;
 }
 
 static double cpu_seconds(void) {

@@ -18,23 +18,24 @@ static size_t function_count, global_count;
 
 static bool is_counter(const ses_offload_type *type, const ses_offload_field *member) {
   for (size_t i = 0; i < type->field_count; i++) {
-    const ses_offload_field *one = &type->fields[i];
-    if (one->indirect == 2 && one->counter_offset < member->offset + member->size &&
-        member->offset < one->counter_offset + one->counter_size)
+    const ses_offload_field *field = &type->fields[i];
+    if (field->indirect == 2 && field->counter_offset < member->offset + member->size &&
+        member->offset < field->counter_offset + field->counter_size)
       return true;
   }
   return false;
 }
 
-static bool is_sound_member(const ses_offload_type *type, const ses_offload_field *one) {
-  if (!one->type || one->type->size == 0 || one->offset + one->size > type->size ||
-      is_counter(type, one))
+static bool is_sound_member(const ses_offload_type *type, const ses_offload_field *member) {
+  if (!member->type || member->type->size == 0 || member->offset + member->size > type->size ||
+      is_counter(type, member))
     return false;
-  if (one->indirect == 0)
-    return one->size % one->type->size == 0;
-  size_t counter = one->counter_size;
+  if (member->indirect == 0)
+    return member->size % member->type->size == 0;
+  size_t counter = member->counter_size;
   bool counts = counter == 1 || counter == 2 || counter == 4 || counter == 8;
-  return one->size == sizeof(void *) && (one->indirect == 1 || (one->indirect == 2 && counts));
+  return member->size == sizeof(void *) &&
+         (member->indirect == 1 || (member->indirect == 2 && counts));
 }
 
 static bool is_sound(const ses_offload_type *type, unsigned depth) {
@@ -93,8 +94,8 @@ const struct offload_entry *offload_find(const char *name) {
 }
 
 ses_offload_function ses_offload_find_func_by_name(const char *name) {
-  const struct offload_entry *found = offload_find(name);
-  return found ? found->function : NULL;
+  const struct offload_entry *known = offload_find(name);
+  return known ? known->function : NULL;
 }
 
 const char *ses_offload_find_name_by_func_addr(ses_offload_function function) {
@@ -117,10 +118,10 @@ static uint64_t text_into(uint64_t hash, const char *text) {
 static uint64_t type_into(uint64_t hash, const ses_offload_type *type, unsigned depth) {
   hash = text_into(hash, type ? type->name : "");
   for (size_t i = 0; type && depth > 0 && i < type->field_count; i++) {
-    const ses_offload_field *one = &type->fields[i];
-    hash = text_into(hash, one->name) + (uint64_t)one->indirect;
-    hash += one->indirect ? 0 : one->size / one->type->size;
-    hash = type_into(hash, one->type, depth - 1);
+    const ses_offload_field *field = &type->fields[i];
+    hash = text_into(hash, field->name) + (uint64_t)field->indirect;
+    hash += field->indirect ? 0 : field->size / field->type->size;
+    hash = type_into(hash, field->type, depth - 1);
   }
   return hash;
 }
@@ -128,8 +129,8 @@ static uint64_t type_into(uint64_t hash, const ses_offload_type *type, unsigned 
 uint64_t offload_fingerprint(void) {
   uint64_t sum = function_count * 257 + global_count; /* the order of registering does not matter */
   for (size_t i = 0; i < function_count; i++) {
-    uint64_t one = text_into(UINT64_C(14695981039346656037), functions[i].name);
-    sum += type_into(type_into(one, functions[i].in, DEPTH_OF_TYPES), functions[i].out,
+    uint64_t hash = text_into(UINT64_C(14695981039346656037), functions[i].name);
+    sum += type_into(type_into(hash, functions[i].in, DEPTH_OF_TYPES), functions[i].out,
                      DEPTH_OF_TYPES);
   }
   for (size_t i = 0; i < global_count; i++)
@@ -139,16 +140,16 @@ uint64_t offload_fingerprint(void) {
 
 /* ---- globals ---- */
 
-static void write_global(const struct global *one, const char *value, size_t size,
+static void write_global(const struct global *global, const char *value, size_t size,
                          ses_offload_writer *to) {
-  offload_write_text(to, one->name);
+  offload_write_text(to, global->name);
   ses_offload_write_bytes(to, value, size);
 }
 
 /* The value of a global as bytes that the caller frees. */
-static char *value_of(const struct global *one, size_t *size, ses_offload_writer *to) {
+static char *value_of(const struct global *global, size_t *size, ses_offload_writer *to) {
   char *value = NULL;
-  int status = ses_offload_marshal(one->type, one->variable, &value, size);
+  int status = ses_offload_marshal(global->type, global->variable, &value, size);
   if (status != SES_OFFLOAD_OK)
     offload_writer_fails(to, status);
   return value;
@@ -173,26 +174,26 @@ static struct global *global_of(const char *name) {
 
 void offload_write_changed_globals(ses_offload_reader before, ses_offload_writer *to) {
   size_t count = ses_offload_read_count(&before), changed = 0;
-  ses_offload_writer found;
-  offload_writer_begin(&found);
+  ses_offload_writer inner;
+  offload_writer_begin(&inner);
   for (size_t i = 0; i < count && before.status == SES_OFFLOAD_OK; i++) {
     char name[OFFLOAD_NAME_MAX];
     size_t was_size, size = 0;
     offload_read_text(&before, name, sizeof name);
     const void *was = ses_offload_read_bytes(&before, &was_size);
-    const struct global *one = global_of(name);
-    char *value = one ? value_of(one, &size, to) : NULL;
+    const struct global *global = global_of(name);
+    char *value = global ? value_of(global, &size, to) : NULL;
     if (value && was && (size != was_size || memcmp(value, was, size) != 0)) {
-      write_global(one, value, size, &found);
+      write_global(global, value, size, &inner);
       changed++;
     }
     free(value);
   }
-  if (found.status != SES_OFFLOAD_OK)
-    offload_writer_fails(to, found.status);
+  if (inner.status != SES_OFFLOAD_OK)
+    offload_writer_fails(to, inner.status);
   ses_offload_write_unsigned(to, changed);
-  offload_write_message(to, &found);
-  offload_writer_free(&found);
+  offload_write_message(to, &inner);
+  offload_writer_free(&inner);
 }
 
 bool offload_read_globals(ses_offload_reader *from) {
@@ -202,23 +203,23 @@ bool offload_read_globals(ses_offload_reader *from) {
     size_t size;
     offload_read_text(from, name, sizeof name);
     const void *value = ses_offload_read_bytes(from, &size);
-    const struct global *one = value ? global_of(name) : NULL;
+    const struct global *global = value ? global_of(name) : NULL;
     ses_offload_reader inner;
-    if (!one) {
+    if (!global) {
       ses_offload_read_failed(from);
       break;
     }
-    void *fresh = calloc(1, one->type->size);
+    void *fresh = calloc(1, global->type->size);
     offload_reader_begin(&inner, value, size);
     if (fresh)
-      offload_read(one->type, fresh, &inner);
+      offload_read(global->type, fresh, &inner);
     if (!fresh || inner.status != SES_OFFLOAD_OK) {
       offload_reader_fails(from, fresh ? inner.status : SES_OFFLOAD_MEMORY);
       free(fresh);
       break;
     }
-    ses_offload_release(one->type, one->variable);
-    memcpy(one->variable, fresh, one->type->size);
+    ses_offload_release(global->type, global->variable);
+    memcpy(global->variable, fresh, global->type->size);
     free(fresh);
   }
   return from->status == SES_OFFLOAD_OK;

@@ -50,14 +50,14 @@ static bool address_towards(const char *other, char *own, size_t room) {
   if (getaddrinfo(other, "9", &hints, &list) != 0)
     return false;
   int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* sends nothing */
-  bool found =
+  bool known =
       fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0 &&
       getsockname(fd, (struct sockaddr *)&at, &size) == 0 &&
       getnameinfo((struct sockaddr *)&at, size, own, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
   if (fd >= 0)
     close(fd);
   freeaddrinfo(list);
-  return found;
+  return known;
 }
 
 /* The address to listen on: what the client says, else where ssh reached this node, or the one on

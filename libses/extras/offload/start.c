@@ -43,9 +43,9 @@ static void add_all(struct words *to, const char *const *from) {
 
 /* With NODE in place of each %n; the caller frees. */
 static char *with_node(const char *text, const char *node) {
-  char *found = NULL;
+  char *result = NULL;
   size_t size;
-  FILE *out = open_memstream(&found, &size);
+  FILE *out = open_memstream(&result, &size);
   for (; out && *text; text++)
     if (text[0] == '%' && text[1] == 'n') {
       fputs(node, out);
@@ -54,21 +54,22 @@ static char *with_node(const char *text, const char *node) {
       fputc(*text, out);
   if (out)
     fclose(out);
-  return found;
+  return result;
 }
 
 static void add_rsh(struct words *to, const char *rsh, const char *node) {
   char *text = with_node(rsh, node), *left = NULL;
-  for (char *one = text ? strtok_r(text, " ", &left) : NULL; one; one = strtok_r(NULL, " ", &left))
-    add(to, one);
+  for (char *word = text ? strtok_r(text, " ", &left) : NULL; word;
+       word = strtok_r(NULL, " ", &left))
+    add(to, word);
   free(text);
 }
 
 /* The words of a command as one that a shell reads back; the caller frees. */
 static char *quoted(char *const *words) {
-  char *found = NULL;
+  char *text = NULL;
   size_t size;
-  FILE *out = open_memstream(&found, &size);
+  FILE *out = open_memstream(&text, &size);
   for (; out && *words; words++) {
     fputc('\'', out);
     for (const char *at = *words; *at; at++)
@@ -80,7 +81,7 @@ static char *quoted(char *const *words) {
   }
   if (out)
     fclose(out);
-  return found;
+  return text;
 }
 
 /* The storage part's own command on a node. */
@@ -152,12 +153,12 @@ static bool command_of(const char *address, const ses_offload_options *options, 
 
 /* The address to listen on there, as a number; "-": the storage part finds it out. */
 static void address_of(const char *node, const ses_offload_options *options, bool knows,
-                       char *found, size_t room) {
+                       char *address, size_t room) {
   char *asked = options->address ? with_node(options->address, node) : NULL;
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-  snprintf(found, room, "-");
+  snprintf(address, room, "-");
   if ((asked || !knows) && getaddrinfo(asked ? asked : node, NULL, &hints, &list) == 0) {
-    getnameinfo(list->ai_addr, list->ai_addrlen, found, (socklen_t)room, NULL, 0, NI_NUMERICHOST);
+    getnameinfo(list->ai_addr, list->ai_addrlen, address, (socklen_t)room, NULL, 0, NI_NUMERICHOST);
     freeaddrinfo(list);
   }
   free(asked);
@@ -199,10 +200,10 @@ static bool read_greeting(int fd, double until, char *line, size_t room) {
   size_t size = 0;
   for (;;) {
     double left = until - now();
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    if (left <= 0 || (poll(&one, 1, (int)(left * 1000) + 1) < 0 && errno != EINTR))
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    if (left <= 0 || (poll(&polled, 1, (int)(left * 1000) + 1) < 0 && errno != EINTR))
       return false;
-    if (!one.revents)
+    if (!polled.revents)
       continue;
     char byte;
     if (read(fd, &byte, 1) != 1)
@@ -258,20 +259,21 @@ struct candidate {
   unsigned long load;
 };
 
-static void start_at(struct candidate *one, const ses_offload_options *options, char *reason) {
+static void start_at(struct candidate *candidate, const ses_offload_options *options,
+                     char *reason) {
   struct words words = {.count = 0};
   bool knows;
-  one->part = (struct offload_part){.line = -1};
-  one->status = SES_OFFLOAD_INVALID;
-  if (!command_of(one->address, options, &words, &one->node, &knows)) {
+  candidate->part = (struct offload_part){.line = -1};
+  candidate->status = SES_OFFLOAD_INVALID;
+  if (!command_of(candidate->address, options, &words, &candidate->node, &knows)) {
     snprintf(reason, OFFLOAD_REASON_MAX,
              "%s: not an address; say NODE, ssh:NODE, slurm:NODE, here, "
              "or command:NODE with a command (rsh)",
-             one->address);
+             candidate->address);
   } else {
-    address_of(one->node, options, knows, one->listen, sizeof one->listen);
-    int error = spawn(&words, &one->part);
-    one->status = error == 0 ? SES_OFFLOAD_OK : SES_OFFLOAD_NOT_STARTED;
+    address_of(candidate->node, options, knows, candidate->listen, sizeof candidate->listen);
+    int error = spawn(&words, &candidate->part);
+    candidate->status = error == 0 ? SES_OFFLOAD_OK : SES_OFFLOAD_NOT_STARTED;
     if (error != 0)
       snprintf(reason, OFFLOAD_REASON_MAX, "%s: %s", words.word[0], strerror(error));
   }
@@ -287,11 +289,12 @@ static int least_loaded(struct candidate *all, size_t count, const ses_offload_o
     start_at(&all[i], options, reason);
   double until = now() + (options->start_seconds ? options->start_seconds : START_SECONDS);
   for (size_t i = 0; i < count; i++) {
-    struct candidate *one = &all[i];
-    if (one->status == SES_OFFLOAD_OK)
-      one->status = meet(&one->part, one->node, one->listen, own_key, until, &one->load, reason);
-    if (one->status == SES_OFFLOAD_OK && (!best || one->load < best->load))
-      best = one;
+    struct candidate *candidate = &all[i];
+    if (candidate->status == SES_OFFLOAD_OK)
+      candidate->status = meet(&candidate->part, candidate->node, candidate->listen, own_key, until,
+                               &candidate->load, reason);
+    if (candidate->status == SES_OFFLOAD_OK && (!best || candidate->load < best->load))
+      best = candidate;
   }
   for (size_t i = 0; i < count; i++)
     if (&all[i] != best)
@@ -311,8 +314,8 @@ int offload_start_part(const char *addresses, const ses_offload_options *options
   *part = (struct offload_part){.line = -1};
   if (!copy)
     return SES_OFFLOAD_MEMORY;
-  for (char *one; count < SES_OFFLOAD_NODES_MAX && (one = strsep(&left, ","));)
-    all[count++].address = one;
+  for (char *address; count < SES_OFFLOAD_NODES_MAX && (address = strsep(&left, ","));)
+    all[count++].address = address;
   int status = SES_OFFLOAD_INVALID;
   if (left)
     snprintf(reason, OFFLOAD_REASON_MAX, "at most %u nodes can be named", SES_OFFLOAD_NODES_MAX);

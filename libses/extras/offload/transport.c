@@ -51,11 +51,11 @@ static void *socket_with(void *context, int kind, const struct offload_keys *own
 
 /* The next event of the connection; 0: none came within MS. */
 static int next_event(void *events, int ms) {
-  zmq_pollitem_t one = {events, 0, ZMQ_POLLIN, 0};
+  zmq_pollitem_t polled = {events, 0, ZMQ_POLLIN, 0};
   char event[6], address[OFFLOAD_ENDPOINT_MAX]; /* 2 bytes for the kind, 4 for its value */
   uint16_t kind = 0;
   int ready;
-  while ((ready = zmq_poll(&one, 1, ms)) < 0 && errno == EINTR)
+  while ((ready = zmq_poll(&polled, 1, ms)) < 0 && errno == EINTR)
     ;
   if (ready < 1 || zmq_recv(events, event, sizeof event, ZMQ_DONTWAIT) != sizeof event)
     return 0;

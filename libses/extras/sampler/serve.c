@@ -43,32 +43,32 @@ static void awake(void) {
 
 /* With the lock held, as all up to begin(). */
 static int count(enum stage stage, const char *host) {
-  int found = 0;
+  int number = 0;
 
-  for (struct place *one = places; one < places + PLACES; one++)
-    found += one->stage == stage && (host == NULL || strcmp(one->from.host, host) == 0);
-  return found;
+  for (struct place *place = places; place < places + PLACES; place++)
+    number += place->stage == stage && (host == NULL || strcmp(place->from.host, host) == 0);
+  return number;
 }
 
 static struct place *find_free(void) {
-  for (struct place *one = places; one < places + PLACES; one++)
-    if (one->stage == FREE)
-      return one;
+  for (struct place *place = places; place < places + PLACES; place++)
+    if (place->stage == FREE)
+      return place;
   return NULL;
 }
 
 /* The oldest from the host with most that have not shown the key. */
 static void cut_one_off(void) {
-  struct place *found = NULL;
+  struct place *victim = NULL;
   int most = 0;
 
-  for (struct place *one = places; one < places + PLACES; one++) {
-    int of_host = one->stage == UNPROVEN ? count(UNPROVEN, one->from.host) : 0;
-    if (of_host > most || (of_host == most && of_host > 0 && one->begun_ns < found->begun_ns))
-      found = one, most = of_host;
+  for (struct place *place = places; place < places + PLACES; place++) {
+    int of_host = place->stage == UNPROVEN ? count(UNPROVEN, place->from.host) : 0;
+    if (of_host > most || (of_host == most && of_host > 0 && place->begun_ns < victim->begun_ns))
+      victim = place, most = of_host;
   }
-  shutdown(found->socket, SHUT_RDWR); /* its thread goes */
-  found->stage = CUT_OFF;
+  shutdown(victim->socket, SHUT_RDWR); /* its thread goes */
+  victim->stage = CUT_OFF;
 }
 
 /* A place for SOCKET: who has the key always gets one, whatever others do who do not. */

@@ -25,11 +25,11 @@ static bool is_named(const struct ses_share_record *record, const char *name) {
          strncmp(record->name, name, SES_SHARE_NAME_MAX) == 0;
 }
 
-static int hand_out(const struct ses_share_item *found, ses_share_item **item) {
+static int hand_out(const struct ses_share_item *opened, ses_share_item **item) {
   *item = malloc(sizeof **item);
   if (!*item)
     return ENOMEM;
-  **item = *found;
+  **item = *opened;
   return 0;
 }
 
@@ -55,7 +55,7 @@ static int hand_out_remote(ses_share *share, uint32_t operation, const char *nam
     call.asked.kind = *kind;
   int status = ses_remote_ask(share->remote, &call, share->patience_ns);
   const ses_share_kind *is = &call.came.item_facts.kind;
-  struct ses_share_item found = {
+  struct ses_share_item opened = {
       .share = share,
       .remote = share->remote,
       .remote_number = call.came.item,
@@ -66,7 +66,7 @@ static int hand_out_remote(ses_share *share, uint32_t operation, const char *nam
       .model = is->model,
   };
   if (status == 0)
-    status = hand_out(&found, item);
+    status = hand_out(&opened, item);
   if (status == 0)
     ses_remote_keep(share->remote);
   return status;
@@ -80,15 +80,15 @@ int ses_share_ask(const struct ses_share_item *item, uint32_t operation,
 }
 
 int ses_share_find(ses_share *share, const char *name, ses_share_item **item) {
-  struct ses_share_item found;
+  struct ses_share_item opened;
   if (!ses_share_is_name(name))
     return EINVAL;
   if (share->remote)
     return hand_out_remote(share, SES_REMOTE_FIND, name, NULL, item);
   for (uint32_t i = 0; i < share->items; i++)
     if (is_named(ses_share_record_of(share, i), name)) {
-      int status = open_record(share, ses_share_record_of(share, i), name, &found);
-      return status != 0 ? status : hand_out(&found, item);
+      int status = open_record(share, ses_share_record_of(share, i), name, &opened);
+      return status != 0 ? status : hand_out(&opened, item);
     }
   return ENOENT;
 }

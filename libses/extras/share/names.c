@@ -54,7 +54,7 @@ static int with_job(const char *text, char whole[SES_SHARE_WHOLE_NAME]) {
 
 static int user_of(const char *text, size_t length, uint32_t *user) {
   char name[256], room[4096], *end;
-  struct passwd entry, *found = NULL;
+  struct passwd entry, *account = NULL;
   if (length == 0 || length >= sizeof name)
     return EINVAL;
   memcpy(name, text, length);
@@ -64,9 +64,9 @@ static int user_of(const char *text, size_t length, uint32_t *user) {
     *user = (uint32_t)number;
     return 0;
   }
-  if (getpwnam_r(name, &entry, room, sizeof room, &found) != 0 || !found)
+  if (getpwnam_r(name, &entry, room, sizeof room, &account) != 0 || !account)
     return ENOENT;
-  *user = found->pw_uid;
+  *user = account->pw_uid;
   return 0;
 }
 

@@ -27,14 +27,14 @@ bool ses_share_read_record(const struct ses_share *share, const struct ses_share
          item->slots * item->slot_bytes <= share->bytes - item->at;
 }
 
-static int by_start(const void *one, const void *other) {
-  uint64_t a = ((const struct extent *)one)->from, b = ((const struct extent *)other)->from;
+static int by_start(const void *first, const void *second) {
+  uint64_t a = ((const struct extent *)first)->from, b = ((const struct extent *)second)->from;
   return (a > b) - (a < b);
 }
 
 int ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at, uint64_t *largest) {
   struct extent *taken = malloc((share->items + 1) * sizeof *taken);
-  struct ses_share_item one;
+  struct ses_share_item stored;
   uint64_t from = share->heap;
   uint32_t count = 0;
   *at = *largest = 0;
@@ -42,8 +42,8 @@ int ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at, 
     return ENOMEM;
   for (uint32_t i = 0; i < share->items; i++) {
     const struct ses_share_record *record = ses_share_record_of(share, i);
-    if ((ses_share_generation_of(record) & 1) != 0 && ses_share_read_record(share, record, &one))
-      taken[count++] = (struct extent){one.at, one.at + one.slots * one.slot_bytes};
+    if ((ses_share_generation_of(record) & 1) != 0 && ses_share_read_record(share, record, &stored))
+      taken[count++] = (struct extent){stored.at, stored.at + stored.slots * stored.slot_bytes};
   }
   qsort(taken, count, sizeof *taken, by_start);
   taken[count] = (struct extent){share->bytes, share->bytes};

@@ -132,12 +132,12 @@ static int look_for(const struct ses_share_name *region, key_t key, int *id,
                     struct ses_share *share) {
   for (int tries = LOOKS_MAX;; tries--) {
     *id = ses_segment_find(key);
-    int one = *id < 0 ? -*id
-              : is_of_another(*id, region->owner)
-                  ? ENOENT
-                  : look_at(*id, region->owner, region->name, share);
-    if (*id < 0 || !is_absent(one) || tries == 0 || ses_segment_find(key) == *id)
-      return one;
+    int error = *id < 0 ? -*id
+                : is_of_another(*id, region->owner)
+                    ? ENOENT
+                    : look_at(*id, region->owner, region->name, share);
+    if (*id < 0 || !is_absent(error) || tries == 0 || ses_segment_find(key) == *id)
+      return error;
   }
 }
 
@@ -148,56 +148,56 @@ static int find(const struct ses_share_name *region, struct ses_share *share, ke
   for (uint32_t i = 0; i < KEYS; i++) {
     key_t key = ses_share_key_of(region, i);
     int id;
-    int one = look_for(region, key, &id, share);
-    if (one == 0)
+    int error = look_for(region, key, &id, share);
+    if (error == 0)
       return 0;
-    if (one == EOWNERDEAD) {
+    if (error == EOWNERDEAD) {
       ses_segment_remove(id);
-      one = ENOENT;
+      error = ENOENT;
       id = -ENOENT;
     }
     if (id == -ENOENT && *unused == 0)
       *unused = key;
-    if (!is_absent(one))
-      status = one;
+    if (!is_absent(error))
+      status = error;
   }
   return status;
 }
 
-static void leave(const struct ses_share *found) {
-  if (found->remote)
-    ses_remote_close(found->remote);
+static void leave(const struct ses_share *share) {
+  if (share->remote)
+    ses_remote_close(share->remote);
   else
-    ses_segment_detach(found->at);
+    ses_segment_detach(share->at);
 }
 
-static int keep(const struct ses_share *found, ses_share **share) {
+static int keep(const struct ses_share *opened, ses_share **share) {
   *share = malloc(sizeof **share);
   if (!*share) {
-    leave(found);
+    leave(opened);
     return ENOMEM;
   }
-  **share = *found;
+  **share = *opened;
   return 0;
 }
 
 static int reach(const char *name, uint32_t operation, const ses_share_options *options,
                  ses_share **share) {
-  struct ses_share found = {.patience_ns = SES_SHARE_PATIENCE_NS, .writable = true};
-  int status = ses_remote_open(name, operation, options, &found.remote);
-  return status == 0 ? keep(&found, share) : status;
+  struct ses_share opened = {.patience_ns = SES_SHARE_PATIENCE_NS, .writable = true};
+  int status = ses_remote_open(name, operation, options, &opened.remote);
+  return status == 0 ? keep(&opened, share) : status;
 }
 
 int ses_share_open(const char *name, ses_share **share) {
   struct ses_share_name region;
-  struct ses_share found;
+  struct ses_share opened;
   key_t unused;
   int status = share ? ses_share_read_name(name, &region) : EINVAL;
   if (status == 0 && region.remote)
     return reach(region.whole, SES_REMOTE_OPEN, NULL, share);
   if (status == 0)
-    status = find(&region, &found, &unused);
-  return status == 0 ? keep(&found, share) : status;
+    status = find(&region, &opened, &unused);
+  return status == 0 ? keep(&opened, share) : status;
 }
 
 void ses_share_close(ses_share *share) {
@@ -211,12 +211,12 @@ void ses_share_close(ses_share *share) {
  * free, and the others find the region there. */
 static int make_segment(const struct ses_share_name *region, uint64_t bytes, uint32_t mode,
                         int *id) {
-  struct ses_share found;
+  struct ses_share existing;
   key_t unused;
   for (uint32_t i = 0; i < KEYS; i++) {
-    int status = find(region, &found, &unused);
+    int status = find(region, &existing, &unused);
     if (status == 0)
-      ses_segment_detach(found.at);
+      ses_segment_detach(existing.at);
     if (status != ENOENT && status != EACCES)
       return status == 0 ? EEXIST : status;
     if (unused == 0)
@@ -271,7 +271,7 @@ static int make(const struct ses_share_name *region, const ses_share_options *op
 int ses_share_create(const char *name, const ses_share_options *options, ses_share **share) {
   static const ses_share_options defaults;
   struct ses_share_name region;
-  struct ses_share found;
+  struct ses_share made;
   int status = share ? ses_share_read_name(name, &region) : EINVAL;
   if (status != 0)
     return status;
@@ -279,13 +279,13 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
     return reach(region.whole, SES_REMOTE_CREATE, options, share);
   if (region.owner != (uint32_t)geteuid())
     return EACCES;
-  status = make(&region, options ? options : &defaults, &found);
-  return status == 0 ? keep(&found, share) : status;
+  status = make(&region, options ? options : &defaults, &made);
+  return status == 0 ? keep(&made, share) : status;
 }
 
 int ses_share_remove(const char *name) {
   struct ses_share_name region;
-  struct ses_share found;
+  struct ses_share existing;
   struct ses_remote *remote;
   key_t unused;
   int status = ses_share_read_name(name, &region);
@@ -296,11 +296,11 @@ int ses_share_remove(const char *name) {
     return status;
   }
   if (status == 0)
-    status = find(&region, &found, &unused);
+    status = find(&region, &existing, &unused);
   if (status != 0)
     return status;
-  status = -ses_segment_remove(found.id);
-  ses_segment_detach(found.at);
+  status = -ses_segment_remove(existing.id);
+  ses_segment_detach(existing.at);
   return status == EPERM ? EACCES : status;
 }
 

@@ -1,6 +1,5 @@
 #include "agent/ask.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -17,6 +16,7 @@
 #include "agent/breaker.h"
 #include "backends/answer.h"
 #include "runtime/fd_path.h"
+#include "runtime/names.h"
 #include "runtime/sys.h"
 #include "settings/known_filter.h"
 #include "settings/settings.h"
@@ -46,8 +46,8 @@ static __attribute__((noinline)) int kept_task(void) {
   clock_function clock_of = atomic_load_explicit(&known_clock, memory_order_relaxed);
   if (!self || !clock_of) {
     int saved = errno;
-    *(void **)(&self) = dlsym(RTLD_DEFAULT, "pthread_self");
-    *(void **)(&clock_of) = dlsym(RTLD_DEFAULT, "pthread_getcpuclockid");
+    *(void **)(&self) = ses_first_of("pthread_self");
+    *(void **)(&clock_of) = ses_first_of("pthread_getcpuclockid");
     errno = saved;
     atomic_store_explicit(&known_self, self, memory_order_relaxed);
     atomic_store_explicit(&known_clock, clock_of, memory_order_relaxed);

@@ -31,6 +31,7 @@
 #define ANY_INODE 0
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
 #define MIN_FREE (1ull << 20)
+#define MAX_LOOKS 32 /* at a file that others change */
 
 /* Is the component at AT, which ends before END, WORD? */
 static bool is_component(const char *at, const char *end, const char *word, size_t length) {
@@ -86,9 +87,9 @@ struct staged {
 /*
  * Give the staged file FD the group the original call would have given it, and
  * check that it has the mode to be opened a second time (the umask may have
- * taken it away).
+ * taken it away).  Its device and inode on the branch stand in CREATION until the end.
  */
-static int set_attributes(const struct ses_creation *creation, int fd, struct staged *staged) {
+static int set_attributes(struct ses_creation *creation, int fd, struct staged *staged) {
   struct statx *stat = creation->stat;
   int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
   if (failed)
@@ -98,6 +99,8 @@ static int set_attributes(const struct ses_creation *creation, int fd, struct st
   bool inherits = creation->parent_mode & S_ISGID;
   unsigned group = inherits ? creation->parent_gid : (unsigned)ses_sys0(SYS_getegid);
   *staged = (struct staged){stat->stx_uid, group, stat->stx_mode, stat->stx_mtime};
+  creation->device = (uint64_t)makedev(stat->stx_dev_major, stat->stx_dev_minor);
+  creation->inode = stat->stx_ino;
   if (stat->stx_gid == group)
     return 0;
   if (!inherits) /* the branch gives groups its own way (mount option grpid) */
@@ -138,7 +141,7 @@ static int give_name(const struct ses_creation *creation) {
                        creation->dirfd, ses_address(creation->path), 0);
 }
 
-static int open_name(const struct ses_creation *creation) {
+static __attribute__((noinline)) int open_name(const struct ses_creation *creation) {
   int flags = creation->flags & ~(O_CREAT | O_EXCL | O_TRUNC);
   int fd;
   do
@@ -177,18 +180,38 @@ static int check_link(const struct ses_creation *creation, int fd, const struct 
   return linked ? -EXDEV : -ESTALE;
 }
 
-/* Is what lies there, looked at with FLAGS, the staged file?  Its two links are a sign of it.
- * Without asking the union: its answer to the link suffices. */
+/* Is what lies there, looked at with FLAGS, the staged file?  Its two links are a sign of it. */
 static int look(const struct ses_creation *creation, const struct staged *staged, int dirfd,
                 const char *path, int flags, uint64_t *inode) {
   struct statx *stat = creation->stat;
-  int failed = ses_sys_statx(dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, stat);
+  int failed = ses_sys_statx(dirfd, path, flags, STATX_BASIC_STATS, stat);
   if (failed)
     return failed;
   if (S_ISLNK(stat->stx_mode))
     return -EXDEV;
   *inode = stat->stx_ino;
-  return stat->stx_nlink == 2 && is_staged(stat, staged) ? 0 : -ESTALE;
+  return stat->stx_nlink >= 2 && is_staged(stat, staged) ? 0 : -ESTALE;
+}
+
+/* Now that it has its name, others may change the file, too (chown -R, a watcher of the directory):
+ * has it other attributes than STAGED, under its first name?  They are STAGED's then. */
+static __attribute__((noinline)) bool has_changed(const struct ses_creation *creation,
+                                                  struct staged *staged) {
+  struct statx *stat = creation->stat;
+  int flags = AT_SYMLINK_NOFOLLOW;
+  if (ses_sys_statx(AT_FDCWD, creation->answer->stage, flags, STATX_BASIC_STATS, stat) != 0 ||
+      stat->stx_ino != creation->inode ||
+      makedev(stat->stx_dev_major, stat->stx_dev_minor) != creation->device)
+    return false;
+  bool changed = stat->stx_uid != staged->uid || stat->stx_gid != staged->gid ||
+                 stat->stx_mode != staged->mode ||
+                 stat->stx_mtime.tv_sec != staged->created.tv_sec ||
+                 stat->stx_mtime.tv_nsec != staged->created.tv_nsec;
+  staged->uid = stat->stx_uid;
+  staged->gid = stat->stx_gid;
+  staged->mode = stat->stx_mode;
+  staged->created = stat->stx_mtime;
+  return changed;
 }
 
 /*
@@ -197,13 +220,19 @@ static int look(const struct ses_creation *creation, const struct staged *staged
  * what is wrong.  The name is looked at only then: the way to it costs more
  * than the open file.
  */
-static int identify(const struct ses_creation *creation, const struct staged *staged, int fd,
+static int identify(const struct ses_creation *creation, struct staged *staged, int fd,
                     uint64_t *inode) {
-  int failed = fd < 0 ? fd : look(creation, staged, fd, "", AT_EMPTY_PATH, inode);
-  if (!failed)
-    return 0;
-  int seen = look(creation, staged, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW, inode);
-  return seen == -EXDEV || seen == -ESTALE ? seen : failed;
+  int looks = 0;
+  int seen = 0;
+  int failed;
+  do { /* at first the union's answer to the link suffices */
+    int sync = looks == 0 ? AT_STATX_DONT_SYNC : AT_STATX_FORCE_SYNC;
+    failed = fd < 0 ? fd : look(creation, staged, fd, "", AT_EMPTY_PATH | sync, inode);
+    if (failed)
+      seen = look(creation, staged, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW | sync,
+                  inode);
+  } while (failed && seen == -ESTALE && ++looks < MAX_LOOKS && has_changed(creation, staged));
+  return failed && (seen == -EXDEV || seen == -ESTALE) ? seen : failed;
 }
 
 /* The union caches the link count it saw at the link (2) for a second; FORCE_SYNC makes
@@ -217,8 +246,7 @@ static int refresh(const struct ses_creation *creation, int fd, uint64_t inode) 
 /* From the file that has its name now to its descriptor, or -errno; INODE is as take_back() needs
  * it.
  */
-static int settle(const struct ses_creation *creation, const struct staged *staged,
-                  uint64_t *inode) {
+static int settle(const struct ses_creation *creation, struct staged *staged, uint64_t *inode) {
   int fd = open_name(creation);
   int failed = identify(creation, staged, fd, inode);
   unlink_at(AT_FDCWD, creation->answer->stage);
@@ -251,7 +279,7 @@ static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
  * shows, while nothing has the name yet, that the program can have one more
  * descriptor, without which the original call creates no file.
  */
-static int stage(const struct ses_creation *creation, struct staged *staged) {
+static int stage(struct ses_creation *creation, struct staged *staged) {
   const char *path = creation->answer->stage;
   int flags = O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);

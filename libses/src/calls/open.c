@@ -14,13 +14,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
 #include "calls/calls.h"
 #include "place/place.h"
+#include "runtime/names.h"
 #include "runtime/sys.h"
 
 typedef int (*open_function)(const char *path, int flags, ...);
@@ -31,7 +31,7 @@ typedef int (*creat_function)(const char *path, mode_t mode);
 static int takes_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
 
 int ses_place_or_cancel(int dirfd, const char *path, int flags, mode_t mode) {
-  pthread_testcancel();
+  ses_test_cancel();
   return ses_place_open(dirfd, path, flags, mode, NULL, NULL);
 }
 

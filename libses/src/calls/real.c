@@ -1,10 +1,10 @@
 #include "calls/calls.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "runtime/names.h"
 #include "runtime/sys.h"
 #include "settings/settings.h"
 
@@ -46,7 +46,7 @@ static const char names[SES_CALLS][33] = {
 
 static _Atomic(ses_function) functions[SES_CALLS];
 
-/* Set while this thread is inside dlsym(), whose allocations may come back to us. */
+/* Set while this thread is inside the look-up, whose allocations may come back to us. */
 static _Thread_local volatile int looking_up;
 
 static __attribute__((noinline)) ses_function look_up(enum ses_call call) {
@@ -56,7 +56,7 @@ static __attribute__((noinline)) ses_function look_up(enum ses_call call) {
   looking_up = 1;
   ses_function function = NULL;
   /* The one way ISO C leaves from an object pointer to a function pointer. */
-  *(void **)(&function) = dlsym(RTLD_NEXT, names[call]);
+  *(void **)(&function) = ses_next_of(names[call]);
   looking_up = 0;
   errno = saved;
   atomic_store_explicit(&functions[call], function, memory_order_release);

@@ -6,13 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "calls/calls.h"
 #include "place/place.h"
+#include "runtime/names.h"
 #include "runtime/sys.h"
 
 typedef int (*mkstemp_function)(char *pattern);
@@ -51,7 +51,7 @@ static int place_temporary(char *pattern, int suffix_length, int flags) {
     return SES_PLAIN;
   flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL;
   int fd = SES_TAKEN;
-  pthread_testcancel(); /* as in ses_place_or_cancel() */
+  ses_test_cancel(); /* as in ses_place_or_cancel() */
   for (int i = 0; i < TRIES && (fd == SES_TAKEN || fd == SES_EXISTS); i++) {
     fill_letters(letters);
     fd = ses_place_open(AT_FDCWD, pattern, flags, TEMPORARY_MODE, NULL, NULL);

@@ -375,7 +375,7 @@ def _segment(name: str) -> str:
     """Return a name as a part of a path; raises UsageError for one that no path can have as a part."""
     if name in ("", ".", "..") or "/" in name:
         raise UsageError(f"{name!r} cannot be a name here: it is empty, dots only, or has a '/'.")
-    return quote(name, safe="")
+    return quote(name, safe="", errors="surrogateescape")
 
 
 def _set_path(level: str, name: str) -> str:

@@ -104,7 +104,7 @@ class Connection:
             "url": self._base + path,
             "fields": {name: _text(value) for name, value in (fields or {}).items() if value is not None},
             "body": payload,
-            "headers": sent,
+            "headers": {header: _bytes(value) for header, value in sent.items()},
         }
         outcome, began = "unavailable", time.monotonic()
         try:
@@ -242,6 +242,11 @@ def _json(body: Mapping[str, Any]) -> bytes:
         return json.dumps(body, allow_nan=False).encode()
     except ValueError:  # infinite, or not a number
         raise UsageError("A number that was given is too large, or is none.") from None
+
+
+def _bytes(value: str) -> bytes:
+    """Return a header as it is sent: names of users are of any script."""
+    return value.encode("utf-8", "surrogateescape")
 
 
 def _text(value: object) -> str:

@@ -76,7 +76,7 @@ class Authenticator:
 
     def _principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
         authorization = header("Authorization")
-        acting = header("X-Acting-User")
+        acting = _name_in(header("X-Acting-User"))
         if authorization is None:
             uid = uid_of(remote or "")
             if uid is not None and not _proxied(header):
@@ -141,6 +141,14 @@ def _signed_in(tokens: Tokens, token: str) -> Principal:
     except TokenError as error:
         raise UnauthenticatedProblem(f"The signed token is not accepted: {error}.") from None
     return Principal(f"signed token of {user}", Role.USER, user)
+
+
+def _name_in(value: str | None) -> str | None:
+    """Return the name in a header, of any script: its bytes are UTF-8, and are given as latin-1 here."""
+    try:
+        return None if value is None else value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 def _proxied(header: Callable[[str], str | None]) -> bool:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
 
 import click
 
-from ses_service.security.tokens import Role, TokenFileError, add_token, revoke_token, tokens_of
+from ses_service.security.tokens import (
+    Principal,
+    Role,
+    TokenFileError,
+    add_token,
+    add_tokens,
+    revoke_token,
+    tokens_of,
+)
 from ses_service.security.whole_file import write_whole
 
 _tokens = click.option(
@@ -59,7 +68,8 @@ def new_token(tokens: Path, role: str, name: str | None, user: str | None, node:
         raise click.UsageError("--node names the node of a token with --role node, and only there")
     if name is None and node is None:
         raise click.UsageError("--name says what the token is for")
-    click.echo(add_token(tokens, Role(role), name or _free_name(tokens, node or ""), user, node))
+    name = name or _free_names(tokens, [node or ""])[0]
+    click.echo(add_token(tokens, Role(role), name, user, node))
 
 
 @token.command(
@@ -83,8 +93,9 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
         raise click.UsageError(f"{wrong[0]!r} is no name of a node")
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for node in nodes:
-            secret = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
+        names = _free_names(tokens, nodes)
+        whose = [Principal(name, Role.NODE, node=node) for name, node in zip(names, nodes, strict=True)]
+        for node, secret in zip(nodes, add_tokens(tokens, whose), strict=True):
             write_whole(directory / f"{node}.token", f"{secret}\n".encode())
     except OSError as error:
         raise click.ClickException(f"{directory}: {error.strerror}") from None
@@ -119,7 +130,11 @@ def revoke(tokens: Path, name: str) -> None:
     revoke_token(tokens, name)
 
 
-def _free_name(tokens: Path, node: str) -> str:
-    taken = {token.name for token in tokens_of(tokens)} if tokens.exists() else set()
-    first = f"agent-{node}"
-    return next(name for name in chain([first], (f"{first}-{n}" for n in count(2))) if name not in taken)
+def _free_names(tokens: Path, nodes: Sequence[str]) -> list[str]:
+    taken, free = {token.name for token in tokens_of(tokens)} if tokens.exists() else set(), []
+    for node in nodes:
+        first = f"agent-{node}"
+        names = chain([first], (f"{first}-{n}" for n in count(2)))
+        free.append(next(name for name in names if name not in taken))
+        taken.add(free[-1])
+    return free

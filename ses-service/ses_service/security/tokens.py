@@ -17,7 +17,9 @@ import re
 import secrets
 import stat
 import threading
+import time
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -42,6 +44,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+_PAUSES = 9.0  # times as long as it took to find a fault in the file: all who ask wait meanwhile
 EVERYONE = frozenset(Role)
 PEOPLE = frozenset({Role.USER, Role.PORTAL, Role.ADMIN})
 
@@ -117,6 +120,7 @@ class TokenFile:
         self._lock = threading.Lock()
         self._stamp = _stamp(path)
         self._tokens = _by_digest(_read(path))
+        self._look_at = 0.0  # of the monotonic clock, after a fault
 
     def find(self, token: str) -> Principal | None:
         """Return whose token this is, or ``None``.
@@ -127,6 +131,8 @@ class TokenFile:
         return self._tokens.get(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest())
 
     def _refresh(self) -> None:
+        if (began := time.monotonic()) < self._look_at:
+            return
         try:
             stamp = _stamp(self.path)
             if stamp == self._stamp:
@@ -138,6 +144,7 @@ class TokenFile:
             if self._tokens:
                 _log().error("token file refused", error=str(error))
             self._tokens, self._stamp = {}, None
+            self._look_at = time.monotonic() + _PAUSES * (time.monotonic() - began)
 
 
 def _log() -> structlog.typing.FilteringBoundLogger:
@@ -203,28 +210,39 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
 
     Raises TokenFileError when the file cannot be used or has a token of that name.
     """
-    if path.exists() and any(known.name == name for known in tokens_of(path)):
-        raise TokenFileError(f"{path} has a token named {name!r} already; give another --name")
-    token = secrets.token_urlsafe(32)
-    fields = (("name", name), ("role", role.value), ("user", user), ("node", node))
-    lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
-    lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
-    table = "[[token]]\n" + "\n".join(lines) + "\n\n"
+    (token,) = add_tokens(path, [Principal(name, role, user, node)])
+    return token
+
+
+def add_tokens(path: Path, whose: Iterable[Principal]) -> list[str]:
+    """Make a token for each, and add all or none: a file of many takes long to read.  As ``add_token``."""
+    taken = {known.name for known in tokens_of(path)} if path.exists() else set()
+    tokens, tables = [], []
+    for one in whose:
+        if one.name in taken:
+            raise TokenFileError(f"{path} has a token named {one.name!r} already; give another --name")
+        taken.add(one.name)
+        tokens.append(secrets.token_urlsafe(32))
+        fields = (("name", one.name), ("role", one.role.value), ("user", one.user), ("node", one.node))
+        lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
+        lines.append(f'sha256 = "{hashlib.sha256(tokens[-1].encode()).hexdigest()}"')
+        tables.append("[[token]]\n" + "\n".join(lines) + "\n\n")
+    added = "".join(tables)
     try:
-        tomllib.loads(f"{read_text(path)}\n{table}" if path.exists() else table)
+        tomllib.loads(f"{read_text(path)}\n{added}" if path.exists() else added)
     except tomllib.TOMLDecodeError:
         raise TokenFileError(
             f"{path}: write each token as a [[token]] table; then one can be added"
         ) from None
     try:
-        _append(path, table)
+        _append(path, added)
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}") from None
-    return token
+    return tokens
 
 
 def _append(path: Path, table: str) -> None:
-    """Add a table whole or not at all: half of one would let nobody in.  Raises OSError."""
+    """Add tables whole or not at all: half of one would let nobody in.  Raises OSError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:

@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, reason_of, whose
 
+_HAS_IDLE_TIMEOUT = 140_000  # versions of PostgreSQL
 _LOCKS = 0x5345534F  # services of one PostgreSQL database: the first number of their locks
 _LIVING = text(
     "select l.objid::bigint from pg_locks l where l.locktype = 'advisory' and l.classid = :locks"
@@ -107,6 +108,7 @@ class SessionOwnership:
         lock = {"locks": _LOCKS, "key": self._key - 2**32 * (self._key >= 2**31)}
         try:
             with session.begin():
+                _let_idle(session)
                 taken = session.execute(text("select pg_try_advisory_lock(:locks, :key)"), lock).scalar()
         except SQLAlchemyError as error:
             self.release()
@@ -132,6 +134,13 @@ class SessionOwnership:
         except BaseException:
             self.release()
             raise
+
+
+def _let_idle(session: Connection) -> None:
+    """Keep the server from ending the session, and the lock with it, where nothing changes for long."""
+    driver = session.connection.driver_connection
+    if driver is not None and driver.info.server_version >= _HAS_IDLE_TIMEOUT:
+        session.execute(text("set idle_session_timeout = 0"))
 
 
 def living(connection: Connection, names: Collection[str]) -> set[str]:

@@ -167,11 +167,11 @@ class Looker:
 
     def now(self, names: Iterable[str], until: float) -> dict[str, dict[str, Any]]:
         """Return what is found of each by a time of the monotonic clock, or ``{"error": why}``."""
-        found: dict[str, dict[str, Any]] = {name: {"error": HANGS} for name in names}
+        answers: dict[str, dict[str, Any]] = {name: {"error": HANGS} for name in names}
         self._hanging = {name: thread for name, thread in self._hanging.items() if thread.is_alive()}
         looking = {
-            name: threading.Thread(target=self._answer, args=(name, found), name="local-look", daemon=True)
-            for name in found
+            name: threading.Thread(target=self._answer, args=(name, answers), name="local-look", daemon=True)
+            for name in answers
             if name not in self._hanging
         }
         for thread in looking.values():
@@ -179,15 +179,15 @@ class Looker:
         for thread in looking.values():
             thread.join(max(0.0, until - time.monotonic()))
         self._hanging |= {name: thread for name, thread in looking.items() if thread.is_alive()}
-        return dict(found)
+        return dict(answers)
 
-    def _answer(self, name: str, found: dict[str, dict[str, Any]]) -> None:
+    def _answer(self, name: str, answers: dict[str, dict[str, Any]]) -> None:
         try:
-            found[name] = self._look(name)
+            answers[name] = self._look(name)
         except OSError as error:
-            found[name] = {"error": error.strerror or str(error)}
+            answers[name] = {"error": error.strerror or str(error)}
         except SesError as error:
-            found[name] = {"error": str(error)}
+            answers[name] = {"error": str(error)}
 
 
 class LocalSource(Source):

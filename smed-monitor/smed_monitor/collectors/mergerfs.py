@@ -1,7 +1,8 @@
 """The branches of a mergerfs union of this node, as mergerfs itself names them.
 
 Each branch is an element, found by its path; no list of branches has to be kept in step.  A branch
-that mergerfs may not create files on (mode RO or NC) counts as read-only or as taking no files.
+that mergerfs may not create files on (mode RO or NC, of all unions that have it) counts as read-only or as
+taking no files.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class UnionsSource(Source):
         if gone.keys() == unions.keys():
             raise UnreachableError(next(iter(gone.values())))
         modes: dict[str, str] = {}
-        for union in unions.keys() - gone.keys():
-            modes |= self._modes[union]
+        for union in (union for union in unions if union not in gone):
+            for path, mode in self._modes[union].items():
+                modes[path] = mode if modes.get(path) != "RW" else "RW"  # by one union is enough
         facts = self._branches.now(modes, until)
         for path, mode in modes.items():
             facts[path]["mode"] = mode

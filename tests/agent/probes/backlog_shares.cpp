@@ -99,10 +99,10 @@ int wrong(const char *what, uint64_t id) {
   return 1;
 }
 
-struct Told {
+struct Reported {
   bool opened = false, ended = false, refused = false;
-  bool idle = false, idle_told = false; // while it is open
-  bool again = false;                   // a service that may lack it asks for all
+  bool idle = false, idle_reported = false; // while it is open
+  bool again = false;                       // a service that may lack it asks for all
 };
 
 int random(unsigned seed) {
@@ -110,19 +110,19 @@ int random(unsigned seed) {
   const auto chance = [&](unsigned of) { return dice() % of == 0; };
   AnnouncementBacklog book;
   std::unordered_map<uint64_t, uid_t> open;
-  std::unordered_map<uint64_t, Told> told;
+  std::unordered_map<uint64_t, Reported> reported;
   uint64_t next = 1, number = 0;
   for (unsigned step = 0; step < 4000 || book.waiting() > 0; ++step) {
     if (step < 4000 && !chance(3)) {
       const uid_t uid = chance(4) ? dice() % 5 : 0;
       open[next] = uid;
-      told[next];
+      reported[next];
       book.opened(uid, file_of(next++));
     }
     if (step < 4000 && !open.empty() && chance(2)) {
       const uint64_t id = open.begin()->first;
-      told[id].idle = !told[id].idle;
-      book.moved(id, told[id].idle);
+      reported[id].idle = !reported[id].idle;
+      book.moved(id, reported[id].idle);
     }
     if (step < 4000 && !open.empty() && chance(2)) {
       const auto [id, uid] = *open.begin();
@@ -139,22 +139,22 @@ int random(unsigned seed) {
     }
     std::vector<uint64_t> refused;
     for (const auto &opening : batch.opened) {
-      Told &one = told[opening.file.placement_id];
+      Reported &file = reported[opening.file.placement_id];
       if (opening.file.placement_id % 7 == 0) {
         refused.push_back(opening.file.placement_id);
-        one.refused = true;
+        file.refused = true;
       }
-      if (one.ended && !one.again) {
+      if (file.ended && !file.again) {
         return wrong("opened after its end", opening.file.placement_id);
       }
-      one.opened = true;
-      one.idle_told = opening.file.idle;
+      file.opened = true;
+      file.idle_reported = opening.file.idle;
     }
     for (const auto &ending : batch.ended) {
-      if (!told[ending.file.placement_id].opened) {
+      if (!reported[ending.file.placement_id].opened) {
         return wrong("an end before its opening", ending.file.placement_id);
       }
-      told[ending.file.placement_id].ended = true;
+      reported[ending.file.placement_id].ended = true;
     }
     book.settle(batch, ++number, {}, refused);
     if (chance(10)) {
@@ -162,19 +162,19 @@ int random(unsigned seed) {
     }
     if (chance(50)) {
       book.report_unstored_again();
-      for (auto &[id, one] : told) {
-        one.again = true;
+      for (auto &[id, file] : reported) {
+        file.again = true;
       }
     }
   }
-  for (const auto &[id, one] : told) {
-    if (!one.opened || one.refused != (id % 7 == 0) || one.ended == open.contains(id)) {
+  for (const auto &[id, file] : reported) {
+    if (!file.opened || file.refused != (id % 7 == 0) || file.ended == open.contains(id)) {
       return wrong("not told as it is", id);
     }
-    if (open.contains(id) && !one.refused && one.idle != one.idle_told) {
+    if (open.contains(id) && !file.refused && file.idle != file.idle_reported) {
       return wrong("idle, or not, and not told so", id);
     }
-    if (one.refused && book.knows(id) && open.contains(id)) {
+    if (file.refused && book.knows(id) && open.contains(id)) {
       return wrong("refused and kept", id);
     }
   }

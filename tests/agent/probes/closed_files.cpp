@@ -125,43 +125,43 @@ int main(int, char **argv) {
   spdlog::set_level(spdlog::level::off); // what is said of other processes of this machine
   const std::string directory = argv[1];
   {
-    Case one("opened and closed", directory);
-    one.follow();
-    close(open(one.path.c_str(), O_RDONLY));
-    one.look();
+    Case test("opened and closed", directory);
+    test.follow();
+    close(open(test.path.c_str(), O_RDONLY));
+    test.look();
   }
   {
-    Case one("closed and opened", directory);
-    one.follow();
-    const int first = open(one.path.c_str(), O_RDONLY);
-    one.look();
+    Case test("closed and opened", directory);
+    test.follow();
+    const int first = open(test.path.c_str(), O_RDONLY);
+    test.look();
     close(first);
-    const int second = open(one.path.c_str(), O_RDONLY);
-    one.look();
+    const int second = open(test.path.c_str(), O_RDONLY);
+    test.look();
     close(second);
-    one.look();
+    test.look();
   }
   {
-    Case one("read by who had it open before", directory);
-    const Reader reader(one.path);
-    one.follow();
+    Case test("read by who had it open before", directory);
+    const Reader reader(test.path);
+    test.follow();
     reader.does('r');
-    one.look();
+    test.look();
     reader.does('c');
-    one.look();
+    test.look();
   }
   {
-    Case one("read and closed by who had it open before", directory);
-    const Reader reader(one.path);
-    one.follow();
+    Case test("read and closed by who had it open before", directory);
+    const Reader reader(test.path);
+    test.follow();
     reader.does('r');
     reader.does('c');
-    one.look();
+    test.look();
   }
   {
-    Case one("removed", directory);
-    one.follow();
-    unlink(one.path.c_str());
-    one.look();
+    Case test("removed", directory);
+    test.follow();
+    unlink(test.path.c_str());
+    test.look();
   }
 }

@@ -50,8 +50,8 @@ void limits() {
     calls.push_back({{"storage " + std::to_string(number)}, [all] { all->arrive_and_wait(); }});
   }
   int returned = 0;
-  for (const bool one : run_what_may_hang(std::move(calls), kLong)) {
-    returned += one;
+  for (const bool has_returned : run_what_may_hang(std::move(calls), kLong)) {
+    returned += has_returned;
   }
   hang(1, 0, 0);
   hang(8, 1000, 1000);
@@ -85,8 +85,8 @@ void say_readers(const char *path) {
                    },
                    [](const std::set<FileId> &) { return std::set<FileId>(); },
                    [](const std::vector<Reading> &reading) {
-                     for (const Reading &one : reading) {
-                       std::puts(one.user.c_str());
+                     for (const Reading &reader : reading) {
+                       std::puts(reader.user.c_str());
                      }
                      std::fflush(stdout);
                    }});

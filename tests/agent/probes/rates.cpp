@@ -21,10 +21,10 @@ constexpr uint64_t kMega = 1000000;
 void show(const char *name, const ProcessBytes &process, const std::vector<SeenFile> &files,
           bool is_first = false) {
   std::printf("%s:", name);
-  for (const MovedBytes &one : attribute(process, is_first, files)) {
-    std::printf(" %llu/%llu%s%s", static_cast<unsigned long long>(one.written / kMega),
-                static_cast<unsigned long long>(one.read / kMega), one.shared ? " shared" : "",
-                one.silent ? " silent" : "");
+  for (const MovedBytes &moved : attribute(process, is_first, files)) {
+    std::printf(" %llu/%llu%s%s", static_cast<unsigned long long>(moved.written / kMega),
+                static_cast<unsigned long long>(moved.read / kMega), moved.shared ? " shared" : "",
+                moved.silent ? " silent" : "");
   }
   std::printf("\n");
 }

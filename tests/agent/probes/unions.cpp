@@ -15,8 +15,8 @@ int main(int argc, char **) {
       std::cout << ses::agent::is_another(first, second) << '\n';
       continue;
     }
-    const ses::agent::Union found = ses::agent::parse_union(first, second, "");
-    for (const auto &[path, branch] : found.branches) {
+    const ses::agent::Union parsed = ses::agent::parse_union(first, second, "");
+    for (const auto &[path, branch] : parsed.branches) {
       const char *modes[] = {"RW", "RO", "NC"};
       std::cout << path << ' ' << modes[static_cast<int>(branch.mode)] << ' ' << branch.min_free
                 << '\t';

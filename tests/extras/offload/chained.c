@@ -41,8 +41,8 @@ static int node(const void *in, void *out) {
 /* The same by the interface of ORCA. */
 static void orca_hop(offloading_para *ins, offloading_para *outs) {
   int further = *(int *)ins->object - 1, below = 0;
-  offloading_para more = {"int", &further}, found = {"int", &below};
-  if (further > 0 && offload_call("here", "orca_hop", &more, &found) != SES_OFFLOAD_OK)
+  offloading_para more = {"int", &further}, result = {"int", &below};
+  if (further > 0 && offload_call("here", "orca_hop", &more, &result) != SES_OFFLOAD_OK)
     below = -1000;
   *(int *)outs->object = below + 1;
 }

@@ -19,19 +19,19 @@ static char *copy_of(const char *from) {
 }
 
 static int turn(const void *in, void *out) {
-  const struct item *one = in;
+  const struct item *given = in;
   struct item *back = out;
-  size_t size = one->count * sizeof *one->values;
+  size_t size = given->count * sizeof *given->values;
   ran++;
   free(text);
-  text = copy_of(one->name ? one->name : "none");
+  text = copy_of(given->name ? given->name : "none");
   back->name = copy_of(text);
-  back->count = one->count;
+  back->count = given->count;
   back->values = malloc(size + 1);
   if (size > 0)
-    memcpy(back->values, one->values, size);
-  back->function = one->function;
-  return one->next && one->next->fixed[0] > 1000 ? one->next->fixed[0] : 0;
+    memcpy(back->values, given->values, size);
+  back->function = given->function;
+  return given->next && given->next->fixed[0] > 1000 ? given->next->fixed[0] : 0;
 }
 
 static unsigned random_number(void) {

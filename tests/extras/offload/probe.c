@@ -47,12 +47,12 @@ static int square(const void *in, void *out) {
   return 0;
 }
 static int last(const void *in, void *out) {
-  const struct item *one = in;
-  while (one->next)
-    one = one->next;
+  const struct item *tail = in;
+  while (tail->next)
+    tail = tail->next;
   int number = 7;
-  *(double *)out = one->values[one->count - 1] + one->fixed[2];
-  return one->function ? one->function(&number, NULL) - 7 : 0;
+  *(double *)out = tail->values[tail->count - 1] + tail->fixed[2];
+  return tail->function ? tail->function(&number, NULL) - 7 : 0;
 }
 static int until_cancelled(const void *in, void *out) {
   (void)in, (void)out;
@@ -150,28 +150,29 @@ static void numbers(void) {
 }
 
 static void calls(void) {
-  ses_offload_domain *one, *two;
+  ses_offload_domain *domain, *another;
   ses_offload_report report;
   int first = 0, second = 0, number = 5;
-  printf("open=%d\n", ses_offload_open("here", NULL, &one) + ses_offload_open("here", NULL, &two));
-  ses_offload_call(one, "pid", NULL, &first, NULL);
-  ses_offload_call(two, "pid", NULL, &second, NULL);
+  printf("open=%d\n",
+         ses_offload_open("here", NULL, &domain) + ses_offload_open("here", NULL, &another));
+  ses_offload_call(domain, "pid", NULL, &first, NULL);
+  ses_offload_call(another, "pid", NULL, &second, NULL);
   printf("apart=%d\n", first && second && first != second && first != getpid());
   level = 3;
-  ses_offload_call(one, "raise_level", NULL, &number, NULL);
+  ses_offload_call(domain, "raise_level", NULL, &number, NULL);
   printf("globals=%d %d\n", number, level);
   number = 5;
-  printf("failed=%d", ses_offload_call(one, "fail", &number, NULL, &report));
+  printf("failed=%d", ses_offload_call(domain, "fail", &number, NULL, &report));
   printf(" %d %s\n", report.function_status, report.message);
   double values[] = {1, 2.5}, result = 0;
   struct item inner = {"b", values, 2, {1, 2, 3}, NULL, fail};
   struct item outer = {"a", NULL, 0, {0}, &inner, NULL};
-  printf("deep=%d", ses_offload_call(one, "last", &outer, &result, NULL));
+  printf("deep=%d", ses_offload_call(domain, "last", &outer, &result, NULL));
   printf(" %g\n", result);
-  printf("unknown=%d\n", ses_offload_call(one, "system", NULL, NULL, NULL));
+  printf("unknown=%d\n", ses_offload_call(domain, "system", NULL, NULL, NULL));
   ses_offload_future *runs, *waits;
-  ses_offload_start(one, "until_cancelled", NULL, &runs);
-  ses_offload_start(one, "pid", NULL, &waits);
+  ses_offload_start(domain, "until_cancelled", NULL, &runs);
+  ses_offload_start(domain, "pid", NULL, &waits);
   printf("poll=%d\n", ses_offload_poll(runs));
   printf("wait=%d\n", ses_offload_wait(runs, 0.01, NULL, NULL));
   ses_offload_cancel(runs);
@@ -179,17 +180,17 @@ static void calls(void) {
   printf("after=%d\n", ses_offload_wait(waits, -1, &second, NULL));
   ses_offload_free(runs);
   ses_offload_free(waits);
-  printf("lost=%d\n", ses_offload_call(one, "die", NULL, NULL, NULL));
-  printf("again=%d\n", ses_offload_call(one, "pid", NULL, &first, NULL));
-  printf("other=%d\n", ses_offload_call(two, "pid", NULL, &first, NULL));
-  ses_offload_close(one);
-  ses_offload_close(two);
+  printf("lost=%d\n", ses_offload_call(domain, "die", NULL, NULL, NULL));
+  printf("again=%d\n", ses_offload_call(domain, "pid", NULL, &first, NULL));
+  printf("other=%d\n", ses_offload_call(another, "pid", NULL, &first, NULL));
+  ses_offload_close(domain);
+  ses_offload_close(another);
   ses_offload_options options = {.fallback = SES_OFFLOAD_FALLBACK_ALWAYS};
-  ses_offload_open("here", &options, &one);
+  ses_offload_open("here", &options, &domain);
   caller = (int)getpid();
-  printf("repeated=%d", ses_offload_call(one, "die_elsewhere", NULL, &number, &report));
+  printf("repeated=%d", ses_offload_call(domain, "die_elsewhere", NULL, &number, &report));
   printf(" %d\n", report.ran_here && number == caller);
-  ses_offload_close(one);
+  ses_offload_close(domain);
 }
 
 static void *squares(void *domain) {
@@ -210,9 +211,9 @@ static void threads(void) {
   for (int i = 0; i < 4; i++)
     pthread_create(&all[i], NULL, squares, domain);
   for (int i = 0; i < 4; i++) {
-    void *found;
-    pthread_join(all[i], &found);
-    right += (size_t)found;
+    void *answer;
+    pthread_join(all[i], &answer);
+    right += (size_t)answer;
   }
   printf("right=%zu\n", right);
   ses_offload_close(domain);

@@ -37,10 +37,10 @@ static void never_added() {}
 /* Where the file lies: in a process of its own, or why not. */
 static void say_where(const char *file) {
   auto store = ses::offload::Domain::of_file(file);
-  auto found = store.call<grown>(Item{"a", {}, {}, false}, 1);
+  auto result = store.call<grown>(Item{"a", {}, {}, false}, 1);
   std::cout << "file=" << static_cast<bool>(store) << " " << store.status() << " "
-            << (found && found->name != "a of " + std::to_string(getpid())) << " " << store.reason()
-            << "\n";
+            << (result && result->name != "a of " + std::to_string(getpid())) << " "
+            << store.reason() << "\n";
 }
 
 int main(int argc, char **argv) {
@@ -59,12 +59,12 @@ int main(int argc, char **argv) {
 
   Domain here("here");
   const Item item{"a", {1.5, 2}, {{"b", {}, {}, true}}, false};
-  if (auto found = here.call<grown>(item, 3))
+  if (auto result = here.call<grown>(item, 3))
     std::cout << "grown="
-              << (found->name != "a of " + std::to_string(getpid()) && found->name.size() > 5)
-              << " " << found->values[1] << " " << found->parts.size() << " "
-              << found->parts[0].wanted << found->parts[1].wanted << " "
-              << found->parts[1].parts[0].name << "\n";
+              << (result->name != "a of " + std::to_string(getpid()) && result->name.size() > 5)
+              << " " << result->values[1] << " " << result->parts.size() << " "
+              << result->parts[0].wanted << result->parts[1].wanted << " "
+              << result->parts[1].parts[0].name << "\n";
   auto first = here.start<negated>(1LL << 62);
   auto second = here.start<negated>(5);
   std::cout << "futures=" << *second.get() << " " << (*first.get() == -(1LL << 62)) << " "

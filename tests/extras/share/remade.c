@@ -19,12 +19,12 @@ static void remake(void) {
 }
 
 /* In place of the C library's: the search compares names by it. */
-int strncmp(const char *one, const char *two, size_t most) {
+int strncmp(const char *first, const char *second, size_t most) {
   size_t i = 0;
-  while (i < most && one[i] == two[i] && one[i] != '\0')
+  while (i < most && first[i] == second[i] && first[i] != '\0')
     i++;
-  int difference = i < most ? (unsigned char)one[i] - (unsigned char)two[i] : 0;
-  if (difference == 0 && armed && strcmp(two, "sought") == 0) {
+  int difference = i < most ? (unsigned char)first[i] - (unsigned char)second[i] : 0;
+  if (difference == 0 && armed && strcmp(second, "sought") == 0) {
     armed = false;
     remake();
   }
@@ -34,12 +34,12 @@ int strncmp(const char *one, const char *two, size_t most) {
 int main(int argc, char **argv) {
   const ses_share_kind kind = {.bytes = 8};
   ses_share *share;
-  ses_share_item *item, *found = NULL;
+  ses_share_item *item, *sought = NULL;
   if (argc != 2 || ses_share_create(argv[1], NULL, &share) != 0 ||
       ses_share_open(argv[1], &other) != 0 || ses_share_alloc(share, "sought", &kind, &item) != 0)
     return 1;
   armed = true;
-  int status = ses_share_find(share, "sought", &found);
+  int status = ses_share_find(share, "sought", &sought);
   printf("%s\n", armed ? "not looked for" : strerror(status));
   return 0;
 }

@@ -93,12 +93,12 @@ int main(int argc, char **argv) {
   long killed = 0;
   while (left > 0) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000 + rand() % 1000000}, NULL);
-    int one = rand() % WRITERS, status;
-    kill(writers[one], SIGKILL);
-    waitpid(writers[one], &status, 0);
+    int victim = rand() % WRITERS, status;
+    kill(writers[victim], SIGKILL);
+    waitpid(writers[victim], &status, 0);
     failed |= !WIFSIGNALED(status);
     killed++;
-    writers[one] = begin(write_for_ever);
+    writers[victim] = begin(write_for_ever);
     for (int i = 0; i < READERS; i++)
       if (readers[i] && waitpid(readers[i], &status, WNOHANG) == readers[i]) {
         failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;

@@ -64,9 +64,9 @@ void use(const UserNeeds &needs) {
     MUST(need.core.count <= SES_REQUIREMENTS_MAX && need.digest != 0);
     MUST(need.core.count == need.requirements.size());
     for (uint32_t i = 0; i < need.core.count; ++i) {
-      const ses_core_requirement &one = need.core.requirements[i];
-      MUST(one.bound >= 0 && one.bound <= SES_BOUND_MAX); // a NaN is neither
-      MUST(one.weight > 0 && one.weight <= SES_WEIGHT_MAX);
+      const ses_core_requirement &requirement = need.core.requirements[i];
+      MUST(requirement.bound >= 0 && requirement.bound <= SES_BOUND_MAX); // a NaN is neither
+      MUST(requirement.weight > 0 && requirement.weight <= SES_WEIGHT_MAX);
     }
   }
   (void)needs.of("tar");

@@ -25,9 +25,9 @@ void check(const Claim &claim) {
   MUST(claim.rank.ranks == 0 || claim.rank.rank < claim.rank.ranks);
   MUST(claim.need.count <= SES_REQUIREMENTS_MAX);
   for (uint32_t i = 0; i < claim.need.count; ++i) {
-    const ses_core_requirement &one = claim.need.requirements[i];
-    MUST(one.bound >= 0 && one.bound <= SES_BOUND_MAX); // a NaN is neither
-    MUST(one.weight > 0 && one.weight <= SES_WEIGHT_MAX);
+    const ses_core_requirement &requirement = claim.need.requirements[i];
+    MUST(requirement.bound >= 0 && requirement.bound <= SES_BOUND_MAX); // a NaN is neither
+    MUST(requirement.weight > 0 && requirement.weight <= SES_WEIGHT_MAX);
   }
   for (const char c : claim.application + claim.job) {
     MUST(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
@@ -63,9 +63,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (ends || (data[10] & 1) != 0) {
       const size_t most = ends ? SES_CLAIMS_SLOTS : data[10];
-      const auto found = ring.read(most, now);
-      MUST(found.size() <= most);
-      for (const Claim &claim : found) {
+      const auto taken = ring.read(most, now);
+      MUST(taken.size() <= most);
+      for (const Claim &claim : taken) {
         check(claim);
       }
       (void)ring.expects_more();

@@ -152,14 +152,14 @@ std::array<Program, 8> programs;
 std::array<File, 4> files; // one of each user
 
 ses_ask ask(bool managed) {
-  ses_ask one{};
-  one.header = {SES_PROTOCOL_MAGIC, SES_PROTOCOL_VERSION, SES_MESSAGE_ASK, sizeof one, 0};
-  one.device_major = managed ? major(files[0].about.st_dev) : 0;
-  one.device_minor = managed ? minor(files[0].about.st_dev) : 0;
-  one.expected_bytes = -1;
-  one.requirement_count = 1;
-  one.requirements[0] = {SES_KIND_CURRENT_WRITE_RATE, 0, 100, 1};
-  return one;
+  ses_ask message{};
+  message.header = {SES_PROTOCOL_MAGIC, SES_PROTOCOL_VERSION, SES_MESSAGE_ASK, sizeof message, 0};
+  message.device_major = managed ? major(files[0].about.st_dev) : 0;
+  message.device_minor = managed ? minor(files[0].about.st_dev) : 0;
+  message.expected_bytes = -1;
+  message.requirement_count = 1;
+  message.requirements[0] = {SES_KIND_CURRENT_WRITE_RATE, 0, 100, 1};
+  return message;
 }
 
 // As the user, whom the kernel then names to the agent.
@@ -176,9 +176,9 @@ void connect_as(uid_t uid, Program &program) {
 
 // Hung up, or what the agent said, which is as the protocol has it.
 std::optional<ses_answer> answer(int socket, int milliseconds) {
-  pollfd one{socket, POLLIN, 0};
+  pollfd polled{socket, POLLIN, 0};
   ses_answer said{};
-  if (poll(&one, 1, milliseconds) != 1) {
+  if (poll(&polled, 1, milliseconds) != 1) {
     return std::nullopt;
   }
   const ssize_t length = recv(socket, &said, sizeof said, MSG_DONTWAIT);
@@ -236,19 +236,20 @@ void report(Program &program, const uint8_t *how) {
     program.placement = said->placement_id;
   }
   const File &file = files[how[0] / 2 % files.size()];
-  ses_report one{};
-  one.header = {SES_PROTOCOL_MAGIC, SES_PROTOCOL_VERSION, SES_MESSAGE_REPORT, sizeof one, 0};
-  one.placement_id = program.placement;
-  one.device = file.about.st_dev;
-  one.inode = file.about.st_ino;
-  one.outcome = (how[0] & 8) != 0 ? SES_OUTCOME_NOT_CREATED : SES_OUTCOME_CREATED;
-  one.fd = (how[0] & 16) != 0 ? -getpid() : file.open.get();
-  change(one, how + 1);
+  ses_report message{};
+  message.header = {SES_PROTOCOL_MAGIC, SES_PROTOCOL_VERSION, SES_MESSAGE_REPORT, sizeof message,
+                    0};
+  message.placement_id = program.placement;
+  message.device = file.about.st_dev;
+  message.inode = file.about.st_ino;
+  message.outcome = (how[0] & 8) != 0 ? SES_OUTCOME_NOT_CREATED : SES_OUTCOME_CREATED;
+  message.fd = (how[0] & 16) != 0 ? -getpid() : file.open.get();
+  change(message, how + 1);
   std::vector<int> sent;
   if ((how[0] & 32) == 0) {
     sent.push_back((how[0] & 64) != 0 ? file.open.get() : file.path.get());
   }
-  put(program.socket.get(), &one, sizeof one, sent);
+  put(program.socket.get(), &message, sizeof message, sent);
 }
 
 void step(const uint8_t *what) {

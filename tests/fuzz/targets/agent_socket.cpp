@@ -21,10 +21,11 @@ void check(const Ask &ask) {
   MUST(ask.application.size() < SES_APPLICATION_MAX);
   MUST(printable(ask.application) == ask.application && printable(ask.pool) == ask.pool);
   MUST(ask.rank.ranks == 0 || ask.rank.rank < ask.rank.ranks);
-  for (const Requirement &one : ask.requirements) {
-    const double most = one.kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
-    MUST(one.minimum >= 0 && one.minimum <= most); // a NaN is neither
-    MUST(one.weight > 0 && one.weight <= SES_WEIGHT_MAX);
+  for (const Requirement &requirement : ask.requirements) {
+    const double most =
+        requirement.kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
+    MUST(requirement.minimum >= 0 && requirement.minimum <= most); // a NaN is neither
+    MUST(requirement.weight > 0 && requirement.weight <= SES_WEIGHT_MAX);
   }
   Placement placement;
   placement.element = "union/b1";

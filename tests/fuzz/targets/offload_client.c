@@ -19,8 +19,8 @@ static void meet_one(const uint8_t *data, size_t size) {
   int ends[2];
   MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   size_t sent = 0;
-  for (ssize_t one = 1; one > 0; sent += one > 0 ? (size_t)one : 0)
-    one = sent < size ? send(ends[1], data + sent, size - sent, MSG_DONTWAIT) : 0;
+  for (ssize_t written = 1; written > 0; sent += written > 0 ? (size_t)written : 0)
+    written = sent < size ? send(ends[1], data + sent, size - sent, MSG_DONTWAIT) : 0;
   shutdown(ends[1], SHUT_WR);
   part.line = ends[0];
   if (meet(&part, "node", "-", "key", 0, &load, reason) == SES_OFFLOAD_OK) {
@@ -80,10 +80,10 @@ static void answer(struct conversation *with, const uint8_t *how) {
 }
 
 /* A result that was taken can be used. */
-static void use(ses_offload_future *one) {
+static void use(ses_offload_future *future) {
   struct item out = {0};
   ses_offload_report report;
-  int status = ses_offload_wait(one, 0, &out, &report);
+  int status = ses_offload_wait(future, 0, &out, &report);
   if (status == SES_OFFLOAD_NOT_YET || status == SES_OFFLOAD_INVALID)
     return;
   MUST(memchr(report.message, 0, sizeof report.message));
@@ -100,12 +100,12 @@ static size_t step(struct conversation *with, const uint8_t *how, const uint8_t 
                    size_t left) {
   double values[] = {1, 2};
   const struct item in = {.name = "in", .values = values, .count = 2};
-  ses_offload_future **one = &with->call[how[1] % CALLS];
+  ses_offload_future **call = &with->call[how[1] % CALLS];
   size_t size = how[2] < left ? how[2] : left;
   switch (how[0] % 7) {
   case 0:
-    if (!*one)
-      MUST(ses_offload_start(with->domain, "turn", &in, one) == SES_OFFLOAD_OK);
+    if (!*call)
+      MUST(ses_offload_start(with->domain, "turn", &in, call) == SES_OFFLOAD_OK);
     return 0;
   case 1:
     answer(with, how + 1);
@@ -114,15 +114,15 @@ static size_t step(struct conversation *with, const uint8_t *how, const uint8_t 
     zmq_send(with->part, rest, size, ZMQ_DONTWAIT);
     return size;
   case 3:
-    if (*one)
-      use(*one);
+    if (*call)
+      use(*call);
     return 0;
   case 4:
-    ses_offload_cancel(*one);
+    ses_offload_cancel(*call);
     return 0;
   case 5:
-    ses_offload_free(*one);
-    *one = NULL;
+    ses_offload_free(*call);
+    *call = NULL;
     return 0;
   default:
     if (how[1] % 16 == 0) /* it has gone */

@@ -18,23 +18,23 @@ static struct ses_fabric fabric;
 static const uint8_t *input;
 static size_t left;
 
-void *ses_fabric_outgoing(struct ses_fabric *one) { return one->outgoing; }
-const void *ses_fabric_incoming(struct ses_fabric *one) { return one->incoming; }
-size_t ses_fabric_room(const struct ses_fabric *one) { return one->room; }
+void *ses_fabric_outgoing(struct ses_fabric *fabric) { return fabric->outgoing; }
+const void *ses_fabric_incoming(struct ses_fabric *fabric) { return fabric->incoming; }
+size_t ses_fabric_room(const struct ses_fabric *fabric) { return fabric->room; }
 
-int ses_fabric_grow(struct ses_fabric *one, size_t room) {
-  if (room > one->room) {
-    one->incoming = realloc(one->incoming, room);
-    one->outgoing = realloc(one->outgoing, room);
-    MUST(one->incoming && one->outgoing);
-    one->room = room;
+int ses_fabric_grow(struct ses_fabric *fabric, size_t room) {
+  if (room > fabric->room) {
+    fabric->incoming = realloc(fabric->incoming, room);
+    fabric->outgoing = realloc(fabric->outgoing, room);
+    MUST(fabric->incoming && fabric->outgoing);
+    fabric->room = room;
   }
   return 0;
 }
 
-int ses_fabric_send(struct ses_fabric *one, size_t bytes, uint64_t deadline) {
+int ses_fabric_send(struct ses_fabric *fabric, size_t bytes, uint64_t deadline) {
   (void)deadline;
-  MUST(bytes <= one->room);
+  MUST(bytes <= fabric->room);
   return 0;
 }
 
@@ -61,7 +61,7 @@ static void damage(unsigned times) {
 }
 
 /* "OPERATION ITEM BYTES CHANGES", then the rest of the request where BYTES say so. */
-int ses_fabric_receive(struct ses_fabric *one, size_t *bytes, uint64_t deadline) {
+int ses_fabric_receive(struct ses_fabric *fabric, size_t *bytes, uint64_t deadline) {
   uint8_t head[4];
   struct ses_remote_request asked = {.kind = {.bytes = 64}, .name = "fuzz"};
   (void)deadline;
@@ -78,8 +78,8 @@ int ses_fabric_receive(struct ses_fabric *one, size_t *bytes, uint64_t deadline)
     asked.options.bytes = 1 << 20; /* the kernel's memory is not what is tested */
   snprintf(asked.name, sizeof asked.name, "fuzz-%d", (int)getpid());
   asked.bytes = asked.operation == SES_REMOTE_PUT && !(head[3] & 0x40) ? head[2] : asked.bytes;
-  memcpy(one->incoming, &asked, sizeof asked);
-  *bytes = sizeof asked + take(one->incoming + sizeof asked, head[2]);
+  memcpy(fabric->incoming, &asked, sizeof asked);
+  *bytes = sizeof asked + take(fabric->incoming + sizeof asked, head[2]);
   return 0;
 }
 
@@ -88,11 +88,11 @@ int ses_fabric_open(const char *provider, const char *host, size_t room, int con
   (void)provider, (void)host, (void)room, (void)connection, (void)made, (void)own;
   return ENOTSUP;
 }
-int ses_fabric_meet(struct ses_fabric *one, const struct ses_fabric_address *peer) {
-  (void)one, (void)peer;
+int ses_fabric_meet(struct ses_fabric *fabric, const struct ses_fabric_address *peer) {
+  (void)fabric, (void)peer;
   return 0;
 }
-void ses_fabric_close(struct ses_fabric *one) { (void)one; }
+void ses_fabric_close(struct ses_fabric *fabric) { (void)fabric; }
 
 static void read_address(const uint8_t *data, size_t size) {
   struct ses_tcp_address address = {"", "1"};

@@ -23,19 +23,19 @@ static void offers(const char *text, const char *require) {
 
 static void request(const char *text) {
   struct ses_request request;
-  struct ses_wire_requirement found[SES_REQUIRE_KINDS];
+  struct ses_wire_requirement requirements[SES_REQUIRE_KINDS];
   char why[120] = "", hard[200];
   const char *wrong = NULL;
-  int count = ses_require_parse(text, found, &wrong);
+  int count = ses_require_parse(text, requirements, &wrong);
   bool is_taken = ses_request_take(&request, text, why, sizeof why);
   MUST(count >= -1 && count <= (int)SES_REQUIRE_KINDS);
   MUST(count >= 0 || (wrong >= text && wrong <= text + strlen(text)));
   MUST(is_taken || why[0]);
   for (int i = 0; i < count; i++) {
-    double most = found[i].kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
-    MUST(found[i].kind > 0 && found[i].kind <= SES_KIND_FREE_CAPACITY);
-    MUST(found[i].minimum >= 0 && found[i].minimum <= most); /* a NaN is neither */
-    MUST(found[i].weight > 0 && found[i].weight <= SES_WEIGHT_MAX);
+    double most = requirements[i].kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
+    MUST(requirements[i].kind > 0 && requirements[i].kind <= SES_KIND_FREE_CAPACITY);
+    MUST(requirements[i].minimum >= 0 && requirements[i].minimum <= most); /* a NaN is neither */
+    MUST(requirements[i].weight > 0 && requirements[i].weight <= SES_WEIGHT_MAX);
   }
   if (is_taken && !request.is_off && ses_request_hard(&request, hard, sizeof hard))
     MUST(hard[0] && memchr(hard, '\0', sizeof hard));

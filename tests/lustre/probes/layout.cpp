@@ -8,11 +8,11 @@ int main(int argc, char **argv) {
     const ses::Layout layout = manager.layout(argv[i]);
     std::printf("error=%d components=%u", layout.error(), layout.components());
     for (unsigned n = 0; n < layout.components(); n++) {
-      const ses_component one = layout.component(n);
-      std::printf(
-          " [%llu,%llu) count=%u pool=%s mdt=%d osts=", static_cast<unsigned long long>(one.start),
-          static_cast<unsigned long long>(one.end), one.stripe_count, one.pool,
-          one.on_metadata_server);
+      const ses_component component = layout.component(n);
+      std::printf(" [%llu,%llu) count=%u pool=%s mdt=%d osts=",
+                  static_cast<unsigned long long>(component.start),
+                  static_cast<unsigned long long>(component.end), component.stripe_count,
+                  component.pool, component.on_metadata_server);
       for (const std::uint32_t ost : layout.osts(n)) {
         std::printf("%u,", ost);
       }

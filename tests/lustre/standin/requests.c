@@ -24,30 +24,30 @@ static struct waiting *waiting_of(pid_t caller) {
 }
 
 /* It was a look. */
-static void settle(struct waiting *one) {
-  if (!one->inode || !one->inode->looked_at[one->client])
+static void settle(struct waiting *waiting) {
+  if (!waiting->inode || !waiting->inode->looked_at[waiting->client])
     enqueues++;
-  if (one->inode)
-    one->inode->looked_at[one->client] = true;
-  one->caller = 0;
+  if (waiting->inode)
+    waiting->inode->looked_at[waiting->client] = true;
+  waiting->caller = 0;
 }
 
 /* What CALLER looked up last was for something in or on INODE, or else for itself. */
 static void follow_up(pid_t caller, const struct inode *inode) {
-  struct waiting *one = waiting_of(caller);
-  if (!one)
+  struct waiting *waiting = waiting_of(caller);
+  if (!waiting)
     return;
-  if (inode == one->inode || (!one->inode && inode == one->directory))
-    one->caller = 0;
+  if (inode == waiting->inode || (!waiting->inode && inode == waiting->directory))
+    waiting->caller = 0;
   else
-    settle(one);
+    settle(waiting);
 }
 
 void requests_lookup(pid_t caller, unsigned client, struct inode *directory, struct inode *inode) {
   follow_up(caller, directory);
-  struct waiting *one = waiting_of(0);
-  if (one)
-    *one = (struct waiting){caller, client, directory, inode};
+  struct waiting *waiting = waiting_of(0);
+  if (waiting)
+    *waiting = (struct waiting){caller, client, directory, inode};
 }
 
 void requests_count(pid_t caller, const struct inode *inode, unsigned more, unsigned more_closes) {

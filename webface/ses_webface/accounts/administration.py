@@ -198,11 +198,15 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
 def organisations_of(people: Iterable[Person]) -> list[Organisation]:
     """Return the VOs of these people by name; each person is looked at once, however many VOs there are."""
     members = defaultdict(list)
-    for one in people:
-        if one.vo:
-            members[one.vo].append(one)
+    for account in people:
+        if account.vo:
+            members[account.vo].append(account)
     return [
-        Organisation(vo, tuple(one.name for one in of_vo), tuple(one.name for one in of_vo if one.is_manager))
+        Organisation(
+            vo,
+            tuple(account.name for account in of_vo),
+            tuple(account.name for account in of_vo if account.is_manager),
+        )
         for vo, of_vo in sorted(members.items())
     ]
 

@@ -26,15 +26,15 @@ static const ses_offload_field order_fields[] = {
 };
 static const ses_offload_type order_type = SES_OFFLOAD_STRUCT(struct order, order_fields);
 
-struct found {
+struct answer {
   ses_offload_bytes rows;
   double server_seconds; /* CPU seconds of the server's process for this connection; 0: not known */
 };
-static const ses_offload_field found_fields[] = {
-    SES_OFFLOAD_MEMBER(struct found, rows, &ses_type_bytes),
-    SES_OFFLOAD_MEMBER(struct found, server_seconds, &ses_type_double),
+static const ses_offload_field answer_fields[] = {
+    SES_OFFLOAD_MEMBER(struct answer, rows, &ses_type_bytes),
+    SES_OFFLOAD_MEMBER(struct answer, server_seconds, &ses_type_double),
 };
-static const ses_offload_type found_type = SES_OFFLOAD_STRUCT(struct found, found_fields);
+static const ses_offload_type answer_type = SES_OFFLOAD_STRUCT(struct answer, answer_fields);
 
 /* What a process on this node has used so far. */
 static double cpu_seconds_of(int process) {
@@ -69,7 +69,7 @@ static ExecStatusType rows_of(PGconn *connection, ses_offload_bytes *rows) {
 
 static int scan(const void *in, void *out) {
   const struct order *order = in;
-  struct found *found = out;
+  struct answer *answer = out;
   char *copy = NULL;
   PGconn *connection = PQconnectdb(order->server);
   ExecStatusType status = PGRES_FATAL_ERROR;
@@ -79,8 +79,8 @@ static int scan(const void *in, void *out) {
     status = PQresultStatus(began);
     PQclear(began);
     if (status == PGRES_COPY_OUT)
-      status = rows_of(connection, &found->rows);
-    found->server_seconds = cpu_seconds_of(PQbackendPID(connection));
+      status = rows_of(connection, &answer->rows);
+    answer->server_seconds = cpu_seconds_of(PQbackendPID(connection));
   }
   if (status != PGRES_COMMAND_OK)
     ses_offload_explain(PQerrorMessage(connection));
@@ -91,7 +91,7 @@ static int scan(const void *in, void *out) {
 
 int main(int argc, char **argv) {
   ses_offload_init(&argc, &argv);
-  SES_OFFLOAD_FUNCTION(scan, &order_type, &found_type);
+  SES_OFFLOAD_FUNCTION(scan, &order_type, &answer_type);
   ses_offload_serve(); /* in the storage part: never returns */
   if (argc != 4) {
     fprintf(stderr, "usage: scan ADDRESS SERVER QUERY\n");
@@ -99,16 +99,16 @@ int main(int argc, char **argv) {
   }
 
   struct order order = {argv[2], argv[3]};
-  struct found found = {{NULL, 0}, 0};
+  struct answer answer = {{NULL, 0}, 0};
   ses_offload_report report = {0};
   ses_offload_domain *domain = NULL;
   int status = SES_OFFLOAD_OK;
   if (strcmp(argv[1], "local") == 0) {
-    status = scan(&order, &found) == 0 ? SES_OFFLOAD_OK : SES_OFFLOAD_FAILED;
+    status = scan(&order, &answer) == 0 ? SES_OFFLOAD_OK : SES_OFFLOAD_FAILED;
   } else {
     status = ses_offload_open(argv[1], NULL, &domain);
     if (status == SES_OFFLOAD_OK)
-      status = ses_offload_call(domain, "scan", &order, &found, &report);
+      status = ses_offload_call(domain, "scan", &order, &answer, &report);
   }
   if (status != SES_OFFLOAD_OK) {
     const char *why = report.message[0] ? report.message : ses_offload_reason();
@@ -116,11 +116,11 @@ int main(int argc, char **argv) {
     ses_offload_close(domain);
     return 1;
   }
-  fwrite(found.rows.data, 1, found.rows.size, stdout);
+  fwrite(answer.rows.data, 1, answer.rows.size, stdout);
   fprintf(stderr, "{\"sent\": %llu, \"received\": %llu, \"server_cpu_seconds\": %.6f}\n",
           (unsigned long long)report.bytes_sent, (unsigned long long)report.bytes_received,
-          found.server_seconds);
-  ses_offload_release(&found_type, &found);
+          answer.server_seconds);
+  ses_offload_release(&answer_type, &answer);
   ses_offload_close(domain);
   return 0;
 }

@@ -48,11 +48,11 @@ static int closed(FILE *file) {
 static int wc(const void *in, void *out) {
   FILE *file = opened(in);
   unsigned long words = 0;
-  int before = ' ', one;
+  int before = ' ', next;
   if (!file)
     return errno;
-  for (; (one = getc_unlocked(file)) != EOF; before = one)
-    words += isspace(before) && !isspace(one);
+  for (; (next = getc_unlocked(file)) != EOF; before = next)
+    words += isspace(before) && !isspace(next);
   int error = closed(file);
   ses_offload_bytes *result = out;
   result->data = malloc(32);
@@ -63,24 +63,24 @@ static int wc(const void *in, void *out) {
 static int grep(const void *in, void *out) {
   FILE *file = opened(in);
   ses_offload_bytes *result = out;
-  char *line = NULL, *found = NULL;
+  char *line = NULL, *text = NULL;
   size_t room = 0;
   if (!file)
     return errno;
-  FILE *lines = open_memstream(&found, &result->size);
+  FILE *lines = open_memstream(&text, &result->size);
   while (lines && getline(&line, &room, file) >= 0 && !ses_offload_is_cancelled())
     if (strstr(line, ((const struct query *)in)->word))
       fputs(line, lines);
   int error = closed(file);
   if (lines)
     fclose(lines);
-  result->data = found;
+  result->data = text;
   free(line);
   return error;
 }
 
-static int in_order(const void *one, const void *other) {
-  return strcmp(*(char *const *)one, *(char *const *)other);
+static int in_order(const void *first, const void *second) {
+  return strcmp(*(char *const *)first, *(char *const *)second);
 }
 
 static int sort(const void *in, void *out) {
@@ -108,7 +108,7 @@ static int sort(const void *in, void *out) {
   return error;
 }
 
-static int by_text(const void *one, const void *other) { return strcmp(one, other); }
+static int by_text(const void *first, const void *second) { return strcmp(first, second); }
 
 /* Adds "WORD NAME" for each word of a file to a sorted tree, each once. */
 static void add_words(void **tree, FILE *file, const char *name) {
@@ -134,12 +134,13 @@ static int inverted_index(const void *in, void *out) {
     ses_offload_explain(strerror(errno));
     return errno;
   }
-  for (struct dirent *one; (one = readdir(directory));) {
-    int descriptor = one->d_type == DT_REG ? openat(dirfd(directory), one->d_name, O_RDONLY) : -1;
+  for (struct dirent *child; (child = readdir(directory));) {
+    int descriptor =
+        child->d_type == DT_REG ? openat(dirfd(directory), child->d_name, O_RDONLY) : -1;
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
     if (!file)
       continue;
-    add_words(&tree, file, one->d_name);
+    add_words(&tree, file, child->d_name);
     fclose(file);
   }
   closedir(directory);

@@ -147,8 +147,8 @@ static void go_back(ses_share_item *item, unsigned process, uint64_t step, uint6
   must(ses_share_put(item, state, sizeof state, version), "put");
 }
 
-static int by_size(const void *one, const void *other) {
-  uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+static int by_size(const void *first, const void *second) {
+  uint64_t a = *(const uint64_t *)first, b = *(const uint64_t *)second;
   return (a > b) - (a < b);
 }
 

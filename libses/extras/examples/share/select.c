@@ -43,7 +43,7 @@ struct query {
   double to;
 };
 
-struct found {
+struct result {
   unsigned count;
   uint64_t keys; /* their sum */
 };
@@ -72,11 +72,11 @@ static void fill(struct block *block, unsigned number, unsigned records) {
   }
 }
 
-static void filter(const struct block *block, const struct query *query, struct found *found) {
+static void filter(const struct block *block, const struct query *query, struct result *result) {
   for (uint32_t i = 0; i < block->count; i++)
     if (block->records[i].value >= query->from && block->records[i].value < query->to) {
-      found->count++;
-      found->keys += block->records[i].key;
+      result->count++;
+      result->keys += block->records[i].key;
     }
 }
 
@@ -113,35 +113,35 @@ static void serve(int socket, unsigned blocks, unsigned records) {
   for (char asked;;) {
     all_of(socket, &asked, 1, read);
     all_of(socket, all, blocks * sizeof *all, write_some);
-    unsigned one = (unsigned)rand() % blocks; /* a block that changed */
-    must(ses_share_put(item_of(one), &all[one], sizeof all[one], NULL), "put");
+    unsigned changed = (unsigned)rand() % blocks; /* a block that changed */
+    must(ses_share_put(item_of(changed), &all[changed], sizeof all[changed], NULL), "put");
   }
 }
 
-static struct found by_share(ses_share_item **items, unsigned blocks, const struct query *query) {
+static struct result by_share(ses_share_item **items, unsigned blocks, const struct query *query) {
   static struct block block;
-  struct found found = {0};
+  struct result result = {0};
   for (unsigned i = 0; i < blocks; i++) {
     must(ses_share_get(items[i], &block, sizeof block, NULL, NULL), "get");
-    filter(&block, query, &found);
+    filter(&block, query, &result);
   }
-  return found;
+  return result;
 }
 
-static struct found by_socket(int socket, unsigned blocks, const struct query *query) {
+static struct result by_socket(int socket, unsigned blocks, const struct query *query) {
   static struct block block;
-  struct found found = {0};
+  struct result result = {0};
   char ask = 'q';
   all_of(socket, &ask, 1, write_some);
   for (unsigned i = 0; i < blocks; i++) {
     all_of(socket, &block, sizeof block, read);
-    filter(&block, query, &found);
+    filter(&block, query, &result);
   }
-  return found;
+  return result;
 }
 
-static int by_size(const void *one, const void *other) {
-  double a = *(const double *)one, b = *(const double *)other;
+static int by_size(const void *first, const void *second) {
+  double a = *(const double *)first, b = *(const double *)second;
   return (a > b) - (a < b);
 }
 
@@ -156,14 +156,15 @@ static int compare(int socket, unsigned blocks, unsigned records, unsigned queri
     double from = (double)(i % 10) / 10;
     struct query query = {from, from + 0.05};
     double begun = now_ms();
-    struct found one = by_share(items, blocks, &query);
+    struct result shared_result = by_share(items, blocks, &query);
     double between = now_ms();
-    struct found other = by_socket(socket, blocks, &query);
+    struct result sent_result = by_socket(socket, blocks, &query);
     sent[i] = now_ms() - between;
     shared[i] = between - begun;
-    if (one.count != other.count || one.keys != other.keys || one.count == 0) {
-      fprintf(stderr, "select: %u records by shared memory, %u by the socket\n", one.count,
-              other.count);
+    if (shared_result.count != sent_result.count || shared_result.keys != sent_result.keys ||
+        shared_result.count == 0) {
+      fprintf(stderr, "select: %u records by shared memory, %u by the socket\n",
+              shared_result.count, sent_result.count);
       return 1;
     }
   }

@@ -107,8 +107,8 @@ template <class T> struct Coding<std::vector<T>> {
     if (here.too_deep())
       return ses_offload_write_failed(to);
     ses_offload_write_unsigned(to, value.size());
-    for (const T &one : value)
-      Coding<T>::write(one, to);
+    for (const T &element : value)
+      Coding<T>::write(element, to);
   }
   static void read(std::vector<T> &value, ses_offload_reader *from) {
     const detail::Depth here;
@@ -116,9 +116,9 @@ template <class T> struct Coding<std::vector<T>> {
       return ses_offload_read_failed(from);
     const std::size_t count = ses_offload_read_count(from);
     for (std::size_t i = 0; i < count && ses_offload_reader_ok(from); i++) {
-      T one{};
-      Coding<T>::read(one, from);
-      value.push_back(std::move(one));
+      T element{};
+      Coding<T>::read(element, from);
+      value.push_back(std::move(element));
     }
   }
 };
@@ -133,10 +133,10 @@ template <class Tuple> struct Together;
 template <template <class...> class Tuple, class... T> struct Together<Tuple<T...>> {
   static std::string name() { return names<T...>(); }
   static void write(const Tuple<T...> &value, ses_offload_writer *to) {
-    std::apply([&](const T &...one) { (Coding<T>::write(one, to), ...); }, value);
+    std::apply([&](const T &...elements) { (Coding<T>::write(elements, to), ...); }, value);
   }
   static void read(Tuple<T...> &value, ses_offload_reader *from) {
-    std::apply([&](T &...one) { (Coding<T>::read(one, from), ...); }, value);
+    std::apply([&](T &...elements) { (Coding<T>::read(elements, from), ...); }, value);
   }
 };
 

@@ -149,9 +149,10 @@ static bool can_meet_all(const struct near_order *order, const char *row, size_t
     return true;
   size_t count = split(row, size, (char)order->delimiter, fields, depth);
   for (size_t i = 0; i < order->condition_count; i++) {
-    const struct near_condition *one = &order->conditions[i];
-    const char **field = &fields[one->field];
-    if (one->field < count && !can_meet(field[0], (size_t)(field[1] - 1 - field[0]), one))
+    const struct near_condition *condition = &order->conditions[i];
+    const char **field = &fields[condition->field];
+    if (condition->field < count &&
+        !can_meet(field[0], (size_t)(field[1] - 1 - field[0]), condition))
       return false;
   }
   return true;

@@ -45,32 +45,32 @@ static struct served *find_free(void) {
 }
 
 static int count(enum stage stage) {
-  int found = 0;
+  int number = 0;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-    found += all[i].stage == stage;
-  return found;
+    number += all[i].stage == stage;
+  return number;
 }
 
-static void end(struct served *one) {
-  kill(one->process, SIGKILL);
-  one->stage = KILLED;
+static void end(struct served *session) {
+  kill(session->process, SIGKILL);
+  session->stage = KILLED;
 }
 
 /* The oldest from the host with most that have proven nothing; NULL: there is none. */
 static struct served *first_to_go(void) {
   static int from[HOSTS];
-  struct served *found = NULL;
+  struct served *first = NULL;
   memset(from, 0, sizeof from);
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     from[all[i].host] += all[i].stage == UNPROVEN;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    struct served *one = &all[i];
-    if (one->stage == UNPROVEN &&
-        (!found || from[one->host] > from[found->host] ||
-         (from[one->host] == from[found->host] && one->begun_ns < found->begun_ns)))
-      found = one;
+    struct served *session = &all[i];
+    if (session->stage == UNPROVEN &&
+        (!first || from[session->host] > from[first->host] ||
+         (from[session->host] == from[first->host] && session->begun_ns < first->begun_ns)))
+      first = session;
   }
-  return found;
+  return first;
 }
 
 void ses_served_limit(int sessions) { limit = sessions; }
@@ -82,13 +82,13 @@ bool ses_served_room(const char *host) {
   }
   if (count(UNPROVEN) < limit)
     return true;
-  struct served *one = first_to_go();
-  if (!one || (one->host == hash_of(host) && ses_now_ns() - one->begun_ns < FIRM_NS)) {
+  struct served *session = first_to_go();
+  if (!session || (session->host == hash_of(host) && ses_now_ns() - session->begun_ns < FIRM_NS)) {
     fprintf(stderr, "ses-share-agent: no session: %d at once prove nothing, most from %s\n", limit,
             host);
     return false;
   }
-  end(one);
+  end(session);
   return true;
 }
 
@@ -99,26 +99,26 @@ void ses_served_begins(pid_t process, const char *host) {
 }
 
 void ses_served_proven(pid_t process, uid_t user) {
-  struct served *one = find(process);
+  struct served *session = find(process);
   int others = 0;
-  if (!one || one->stage != UNPROVEN)
+  if (!session || session->stage != UNPROVEN)
     return;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     others += all[i].stage == PROVEN && all[i].user == user;
   int served = count(PROVEN);
-  one->stage = PROVEN;
-  one->user = user;
+  session->stage = PROVEN;
+  session->user = user;
   if (others >= limit / 4)
     fprintf(stderr, "ses-share-agent: no session: uid %u has %d\n", (unsigned)user, others);
   else if (served >= limit)
     fprintf(stderr, "ses-share-agent: no session: %d are served\n", served);
   else
     return;
-  end(one);
+  end(session);
 }
 
 void ses_served_ended(pid_t process) {
-  struct served *one = find(process);
-  if (one)
-    *one = (struct served){0};
+  struct served *session = find(process);
+  if (session)
+    *session = (struct served){0};
 }

@@ -34,12 +34,12 @@ static struct {
 
 /* For good: nothing of the rights of who started this process stays. */
 static int become(uid_t user, gid_t group) {
-  struct passwd entry, *found = NULL;
+  struct passwd entry, *account = NULL;
   char room[4096];
   if (geteuid() != 0)
     return user == geteuid() ? 0 : EACCES;
-  bool known = getpwuid_r(user, &entry, room, sizeof room, &found) == 0 && found;
-  if ((known ? initgroups(found->pw_name, group) : setgroups(0, NULL)) != 0 ||
+  bool known = getpwuid_r(user, &entry, room, sizeof room, &account) == 0 && account;
+  if ((known ? initgroups(account->pw_name, group) : setgroups(0, NULL)) != 0 ||
       setresgid(group, group, group) != 0 || setresuid(user, user, user) != 0)
     return EACCES;
   return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 ? 0 : EACCES; /* another user has it no more */

@@ -17,6 +17,7 @@ from ses.output import second
 
 SOCKET, SERVICE, THREADS = "agent socket", "agent to service", "agent threads"
 _STALLED_WORDS = 5
+_CLOSED = frozenset({"draining", "inactive", "read-only"})  # by whoever described it
 _LIMIT_SECONDS = 2.0
 _START = "Start ses-agent, or name its socket with --socket or SES_AGENT_SOCKET."
 _LOG = "Look at the agent's log (journalctl -u ses-agent) and restart it."
@@ -143,6 +144,13 @@ def _answer_about(
             SERVICE,
             f"The agent does not know the storage system on {mount}, which the service describes.",
             "It has not reached the service: compare its --service with yours, and look at its log.",
+        )
+    closed = {member.state for member in elements if member.mount_point == mount}
+    if closed <= _CLOSED:
+        return warning(
+            SERVICE,
+            f"No element on {mount} takes files: all are {' or '.join(sorted(closed))}.",
+            "If one is to take files again: ses undrain, or ses elements set --state active.",
         )
     return fault(
         SERVICE,

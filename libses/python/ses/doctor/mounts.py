@@ -37,6 +37,7 @@ def check_mounts(elements: Sequence[Element]) -> Iterator[Finding]:
             systems.setdefault(element.mount_point, []).append(element)
     if not systems:
         yield skipped(MOUNT, "the site describes no mergerfs union")
+        return
 
     def look(mount: str) -> list[dict[str, Any]]:
         return [asdict(finding) for finding in _findings(mount, systems[mount])]

@@ -241,12 +241,12 @@ def check_exporters(elements: Sequence[Element]) -> list[Finding]:
     """Ask each exporter the monitor reads; from this machine, which may see less than the monitor."""
     targets = sorted({element.observation.target for element in elements if element.observation})
     urls = [target for target in targets if target.startswith(("http://", "https://"))]
-    waiting, found = deque(urls), dict[str, Finding]()
+    waiting, findings = deque(urls), dict[str, Finding]()
 
     def ask() -> None:
         with suppress(IndexError):
             while url := waiting.popleft():
-                found[url] = _exporter(url)
+                findings[url] = _exporter(url)
 
     seconds = 2 * _LIMIT_SECONDS * math.ceil(len(urls) / _AT_ONCE)  # to connect, and to answer
     until = time.monotonic() + seconds
@@ -257,7 +257,7 @@ def check_exporters(elements: Sequence[Element]) -> list[Finding]:
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     late = f"did not end its answer within {seconds:g} s."
-    return [found.get(url) or fault(EXPORTER, f"{url} {late}", _MEND_EXPORTER) for url in urls]
+    return [findings.get(url) or fault(EXPORTER, f"{url} {late}", _MEND_EXPORTER) for url in urls]
 
 
 def _exporter(url: str) -> Finding:

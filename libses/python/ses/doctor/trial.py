@@ -63,7 +63,8 @@ def _followed(path: Path, client: ServiceClient) -> Finding:
         placement = _placement(path, client)
     except SesError as error:
         return fault(LINK, str(error), "Mend the service first.")
-    if placement is None and not path.is_relative_to(mount := union_of(path.parent)):
+    mount = union_of(path.parent)
+    if placement is None and mount and not path.is_relative_to(mount):
         return fault(
             LINK,
             f"{path.parent} is another mount of the union at {mount}: files are placed below {mount} only.",

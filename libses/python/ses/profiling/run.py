@@ -189,6 +189,8 @@ def _begun(command: Sequence[str]) -> int:
         return os.posix_spawnp(command[0], list(command), os.environ, setsigdef=_IGNORED_BY_PYTHON)
     except FileNotFoundError:
         raise NoProgramError(f"There is no program {command[0]}.") from None
+    except ValueError:
+        raise NoProgramError("An empty word is no program.") from None
     except OSError as error:
         raise CannotRunError(f"{command[0]} cannot be run: {error.strerror}.") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -155,14 +156,14 @@ class Region(native.Closable):
         options.bytes, options.items, options.mode = size, items, mode
         options.grouped, options.group = group is not None, group or 0
         share = ffi.new("ses_share **")
-        check(library().ses_share_create(name.encode(), options, share), name)
+        check(library().ses_share_create(os.fsencode(name), options, share), name)
         return cls(name, share[0])
 
     @classmethod
     def open(cls, name: str) -> Region:
         """Open ``[USER:]NAME``.  Raises FileNotFoundError, PermissionError, OSError."""
         share = ffi.new("ses_share **")
-        check(library().ses_share_open(name.encode(), share), name)
+        check(library().ses_share_open(os.fsencode(name), share), name)
         return cls(name, share[0])
 
     @classmethod
@@ -181,7 +182,7 @@ class Region(native.Closable):
     @staticmethod
     def remove(name: str) -> None:
         """Remove it; programs that have it open keep it."""
-        check(library().ses_share_remove(name.encode()), name)
+        check(library().ses_share_remove(os.fsencode(name)), name)
 
     def __repr__(self) -> str:
         return f"Region({self.name!r})"
@@ -229,7 +230,7 @@ class Region(native.Closable):
     def find(self, name: str) -> Item:
         """Find an item that exists.  Raises FileNotFoundError."""
         item = ffi.new("ses_share_item **")
-        check(library().ses_share_find(self._handle(), name.encode(), item), name)
+        check(library().ses_share_find(self._handle(), os.fsencode(name), item), name)
         return Item(self, name, item[0])
 
     def facts(self) -> RegionFacts:
@@ -261,7 +262,7 @@ class Region(native.Closable):
         kind.bytes, kind.model, kind.keep = size, model, keep
         kind.versions, kind.age_seconds = versions, age
         item = ffi.new("ses_share_item **")
-        check(make(self._handle(), name.encode(), kind, item), name)
+        check(make(self._handle(), os.fsencode(name), kind, item), name)
         return Item(self, name, item[0])
 
 

@@ -86,7 +86,7 @@ def _field(name: JobName, field: str, width: int) -> str:
     )  # fmt: skip
     data, size = shown.encode("utf-8", "surrogateescape"), _NUMBER_WIDTH + width + 1
     lines = (data[at : at + size] for at in range(0, len(data), size))
-    line = next((one for one in lines if one[:_NUMBER_WIDTH].strip() == name.number.encode()), b"")
+    line = next((record for record in lines if record[:_NUMBER_WIDTH].strip() == name.number.encode()), b"")
     text = line[_NUMBER_WIDTH:].decode("utf-8", "surrogateescape")
     if len(line) < size - 1:  # an unknown field is a line without it, and no error
         raise SesError(

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from zlib import crc32
 
-from rdflib import Literal, URIRef
+from rdflib import RDFS, Literal, URIRef
 
 from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value, types
 from ses_service.knowledge.terms import QSM
@@ -118,7 +118,10 @@ def _targets(description: Description, system: URIRef) -> set[Value]:
 
 
 def _called(discovered: Description, subject: URIRef, other: URIRef, name: frozenset[Value]) -> Description:
-    """Return it with another subject, and name, for a storage system."""
+    """Return it with another subject, and name, for a storage system.
+
+    Its label ends with the name; targets of the monitor that were called after the one before are none of it.
+    """
     renamed = {
         entry: {**facts, QSM.elementOf: frozenset({other})}
         if subject in facts.get(QSM.elementOf, ())
@@ -126,7 +129,17 @@ def _called(discovered: Description, subject: URIRef, other: URIRef, name: froze
         for entry, facts in discovered.items()
         if entry != subject
     }
-    return {**renamed, other: {**discovered[subject], QSM.name: name}}
+    facts = {**discovered[subject], QSM.name: name}
+    before = "".join(map(str, discovered[subject].get(QSM.name, ())))
+    after = "".join(map(str, name))
+    if after != before:
+        facts.pop(QSM.observedAt, None)
+        facts[RDFS.label] = frozenset(
+            Literal(str(label).removesuffix(before) + after, lang=label.language)
+            for label in facts.get(RDFS.label, ())
+            if isinstance(label, Literal)
+        )
+    return {**renamed, other: facts}
 
 
 def aligned(discovered: Description, present: Description) -> Description:

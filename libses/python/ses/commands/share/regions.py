@@ -78,7 +78,7 @@ def create(region: str, size: int, items: int, mode: str, among: str | None) -> 
         permissions = int(mode, 8)
     except ValueError:
         raise click.BadParameter(f"{mode!r} is no octal number, such as 0660.", param_hint="--mode") from None
-    if permissions & 0o600 != 0o600 or permissions > 0o777:
+    if permissions & 0o600 != 0o600 or not 0 <= permissions <= 0o777:
         raise click.BadParameter(
             f"{mode!r} does not let its owner read and write, as 0600 does.", param_hint="--mode"
         )

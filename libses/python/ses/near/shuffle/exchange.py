@@ -169,7 +169,7 @@ def merging_of(
 ) -> Callable[[], None]:
     """Begin to merge ranges of sorted files into a descriptor; returns what does it, and raises Failed."""
     merging = Merging(field, folder)
-    copies = [(*one, merging.pipe()) for one in ranges]
+    copies = [(*part, merging.pipe()) for part in ranges]
     process = merging.start(output)
 
     def end() -> None:
