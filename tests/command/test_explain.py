@@ -191,6 +191,13 @@ def test_a_file_outside_managed_storage_is_reported_as_that(ses, service, file):
     assert "none, the site describes no storage system" in ses("explain", str(file)).output
 
 
+def test_a_mount_point_may_be_described_by_a_link_to_it(ses, service, file, tmp_path):
+    service.placements = []
+    (link := tmp_path / "scratch").symlink_to(file.parent)
+    service.storage_systems = [storage_system(str(link))]
+    assert "is outside managed storage" not in ses("explain", str(file), code=5).output
+
+
 def test_a_file_that_never_was_is_not_found(ses, tmp_path):
     result = ses("explain", str(tmp_path / "nothing"), code=5)
     assert "There is no file" in result.output

@@ -247,6 +247,21 @@ def test_a_union_that_is_mounted_elsewhere_is_the_same(knowledge: KnowledgeBase)
     assert mounts(knowledge) == {"data/d2": "/srv/b/data", "data/d3": "/srv/b/data"}
 
 
+def test_another_lustre_at_the_same_mount_point_is_another(knowledge: KnowledgeBase) -> None:
+    """As of two clusters that call theirs /scratch, or while one takes the place of the other."""
+
+    def at_scratch(name: str) -> str:
+        return (
+            (SYSTEM + SERVER + ost(0, name=f"{name}-ost0"))
+            .replace("lfs", name)
+            .replace(f'"/{name}"', '"/scratch"')
+        )
+
+    assert imported(knowledge, at_scratch("old")) == (1, [])
+    assert imported(knowledge, at_scratch("young")) == (2, [])
+    assert mounts(knowledge) == {"old/OST0000": "/scratch", "young/OST0000": "/scratch"}
+
+
 def test_undoing_a_discovery_is_not_undone_by_the_next_one(knowledge: KnowledgeBase) -> None:
     imported(knowledge, SYSTEM + SERVER + ost(0))
     discovered = SYSTEM + SERVER + ost(0, state="Degraded")

@@ -82,6 +82,18 @@ def test_a_number_without_a_name_is_its_own_name(tmp_path: Path) -> None:
     assert Names(tmp_path / "none")(Kind.PROJECT, 77) == "77"
 
 
+def test_a_name_is_asked_for_again_after_a_while(tmp_path: Path) -> None:
+    """A name service that restarts knows nobody meanwhile."""
+    projects, now = tmp_path / "projid", [0.0]
+    projects.touch()
+    names = Names(projects, lambda: now[0])
+    assert names(Kind.PROJECT, 77) == "77"
+    projects.write_text("climate:77\n")
+    assert names(Kind.PROJECT, 77) == "77", "it is not asked for each time"
+    now[0] = 301.0
+    assert names(Kind.PROJECT, 77) == "climate"
+
+
 def test_what_is_written_is_what_is_read_back() -> None:
     quotas = [
         Quota("fs", Kind.USER, 1, 'a"b\\c', 1.5e9, 2e12, 7.0),

@@ -90,6 +90,14 @@ def test_where_nothing_is_stated_the_paths_of_a_target_show_an_element(tmp_path:
     assert (element.targets, element.mount_point) == (("here",), "/srv/b1")
 
 
+def test_the_space_of_a_lustre_client_is_that_of_no_ost(tmp_path: Path) -> None:
+    words = {"of_system": '; qsm:mountPoint "/lfs"', "of_server": "", "own": ""}
+    text = UNION.format(**words).replace("Branch", "ObjectStorageTarget").replace("/srv/b1", "0")
+    (site := tmp_path / "site.ttl").write_text(text.replace("MergerfsUnion", "LustreFileSystem"))
+    client = Target(name="client", collector="statvfs", paths=("/lfs", "/home"))
+    assert described(site, [client], COLLECTORS) == ()
+
+
 def test_a_target_the_settings_do_not_have_is_reported(elements_of: Any) -> None:
     with pytest.raises(SettingsError, match=r"union/b1: no \[\[target\]\] is called n9; known: n1, n2"):
         elements_of("n1", "n2", own='qsm:observedAt "n9"')

@@ -98,9 +98,9 @@ def test_a_deep_tree_is_added_up_with_few_descriptors(site: Site) -> None:
     resource.prlimit(site.agent.pid, resource.RLIMIT_NOFILE, (200, limits[1]))
     try:
         at = os.open(given["directory"], os.O_PATH)
-        for _ in range(400):
-            os.mkdir("d", dir_fd=at)
-            above, at = at, os.open("d", os.O_PATH, dir_fd=at)
+        for _ in range(400):  # a way that is longer than any that the kernel takes
+            os.mkdir("d" * 30, dir_fd=at)
+            above, at = at, os.open("d" * 30, os.O_PATH, dir_fd=at)
             os.close(above)
         with os.fdopen(os.open("data", os.O_CREAT | os.O_WRONLY, dir_fd=at), "wb") as data:
             data.write(bytes(30_000_000))

@@ -125,6 +125,15 @@ def test_program_that_calls_itself_otherwise_keeps_its_name(
     assert [ask.application for ask in union.agent.asks] == ["perl", "perl"]
 
 
+def test_program_that_reorders_its_arguments_keeps_its_name(
+    union: Union, ses_run: Path, tmp_path: Path
+) -> None:
+    """As getopt(3) does where options come last; nothing is written over any."""
+    (command := tmp_path / "cp").symlink_to("/bin/busybox")
+    supervise(ses_run, union, command, "/etc/hostname", "made", "-f")
+    assert [ask.application for ask in union.agent.asks] == ["cp"]
+
+
 def tree(directory: Path) -> list[tuple[str, int, int, int]]:
     """Every name with its mode and owners; mergerfs forgets the set-group-ID bit of directories it copies
     to another branch, for whoever creates a file there."""

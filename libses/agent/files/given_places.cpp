@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <memory>
 #include <set>
@@ -72,8 +73,15 @@ std::unique_ptr<DIR, int (*)(DIR *)> list_below(int directory, const std::string
   open_how how{};
   how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-  UniqueFd opened(
-      static_cast<int>(syscall(SYS_openat2, directory, below.c_str(), &how, sizeof how)));
+  UniqueFd opened;
+  for (size_t begin = 0; begin < below.size();) { // no more than PATH_MAX at once
+    const bool is_rest = below.size() - begin < PATH_MAX;
+    const size_t end = is_rest ? below.size() : below.rfind('/', begin + PATH_MAX - 1);
+    const std::string part = below.substr(begin, end - begin);
+    const int from = begin == 0 ? directory : opened.get();
+    opened = UniqueFd(static_cast<int>(syscall(SYS_openat2, from, part.c_str(), &how, sizeof how)));
+    begin = opened ? end + 1 : below.size();
+  }
   std::unique_ptr<DIR, int (*)(DIR *)> listed(opened ? fdopendir(opened.get()) : nullptr, closedir);
   if (listed) {
     (void)opened.release(); // to it
@@ -81,8 +89,8 @@ std::unique_ptr<DIR, int (*)(DIR *)> list_below(int directory, const std::string
   return listed;
 }
 
-// None: it has more entries than are looked at, or cannot be read.  Two descriptors, however deep
-// it is.
+// None: it has more entries than are looked at, or cannot be read.  Three descriptors, however
+// deep it is.
 std::optional<uint64_t> space_in(const std::string &path) {
   const UniqueFd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   std::vector<std::string> directories = {"."}; // to be looked into

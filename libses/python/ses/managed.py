@@ -17,7 +17,11 @@ def outside(client: ServiceClient, path: Path) -> str:
     mounts = {mount.point: mount.device for mount in parse_mounts(MOUNTINFO.read_bytes())}
     number = path.stat().st_dev
     device = f"{os.major(number)}:{os.minor(number)}"
-    points = [system.mount_point for system in systems]  # what is mounted there may hang: it is not looked at
+    # What is mounted there may hang, and is not looked at; else it may be a link to where it is mounted.
+    points = [
+        point if point in mounts else os.path.realpath(point)
+        for point in (system.mount_point for system in systems)
+    ]
     if any(path.is_relative_to(point) or mounts.get(point) == device for point in points):
         return ""
     if any(system.backend == "lustre" for system in systems) and _on_lustre(path):

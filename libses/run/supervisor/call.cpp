@@ -69,11 +69,14 @@ std::optional<CreateCall> read_call(const seccomp_notif &call, const Caller &cal
   }
 }
 
-bool is_for_tracer(const seccomp_notif &call, const Caller &caller) {
+bool is_for_tracer(const seccomp_notif &call) {
   const seccomp_data &data = call.data;
+  if (data.nr != SYS_seccomp && data.nr != SYS_prctl) {
+    return false;
+  }
+  const Caller caller(static_cast<pid_t>(call.pid));
   sock_fprog program = {};
-  if ((data.nr != SYS_seccomp && data.nr != SYS_prctl) ||
-      !caller.read(data.args[2], &program, sizeof program)) {
+  if (!caller.read(data.args[2], &program, sizeof program)) {
     return false;
   }
   std::vector<sock_filter> lines(program.len);

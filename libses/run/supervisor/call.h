@@ -23,7 +23,7 @@ std::optional<CreateCall> read_call(const seccomp_notif &call, const Caller &cal
 
 // Does the call install a filter that hands calls to a tracer (SECCOMP_RET_TRACE)?  The kernel
 // would hand it none that are notified.
-bool is_for_tracer(const seccomp_notif &call, const Caller &caller);
+bool is_for_tracer(const seccomp_notif &call);
 
 // Does the call confine its process by rules that are not seen from outside?
 bool is_confining(const seccomp_notif &call);

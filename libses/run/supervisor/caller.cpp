@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -18,6 +19,7 @@ constexpr size_t kPage = 4096; // the smallest there is
 constexpr size_t kTextMax = 16384;
 constexpr size_t kMountsMax = size_t{1} << 20;
 constexpr size_t kStatFields = 50;
+constexpr size_t kAddressesAtOnce = 512;
 
 bool is_same(int directory_a, const char *a, int directory_b, const char *b) {
   struct statx first {};
@@ -222,12 +224,21 @@ bool Caller::has_other_title(size_t length) const {
   }
   const uint64_t stack = fields[28];
   const uint64_t begin = fields[48];
-  const uint64_t end = fields[49];
-  uint64_t given[3] = {}; // how many arguments, and the addresses of the first two
-  if (!words || stack == 0 || !read(stack, given, sizeof given)) {
+  uint64_t next = fields[49]; // where the second argument begins, or where all end
+  uint64_t count = 0;
+  if (!words || stack == 0 || !read(stack, &count, sizeof count)) {
     return false;
   }
-  return length + 1 != (given[0] > 1 ? given[2] : end) - begin;
+  uint64_t addresses[kAddressesAtOnce] = {};
+  for (uint64_t i = 1; i < count && length + 1 != next - begin;) { // getopt(3) reorders them
+    const size_t some = std::min<uint64_t>(count - i, kAddressesAtOnce);
+    if (!read(stack + (1 + i) * sizeof *addresses, addresses, some * sizeof *addresses)) {
+      return false;
+    }
+    next = std::min(next, *std::min_element(addresses, addresses + some));
+    i += some;
+  }
+  return length + 1 != next - begin;
 }
 
 std::string Caller::short_name() const {

@@ -226,7 +226,7 @@ int Creator::give(Slot &slot, const Place &place, int file) const {
 }
 
 bool Creator::refuse(const Slot &slot) const {
-  const bool refused = is_for_tracer(slot.call, Caller(static_cast<pid_t>(slot.call.pid)));
+  const bool refused = is_for_tracer(slot.call);
   if (refused) {
     listener_.refuse(slot.call.id, EINVAL);
   }

@@ -117,17 +117,6 @@ def same_file_system(facts: Mapping[str, Any], element: ElementSettings) -> None
         )
 
 
-def facts_of(paths: Iterable[str]) -> bytes:
-    """Path -> facts or error, as JSON."""
-    facts: dict[str, dict[str, object]] = {}
-    for path in paths:
-        try:
-            facts[path] = look(path)
-        except OSError as error:
-            facts[path] = {"error": error.strerror or str(error)}
-    return json.dumps(facts).encode()
-
-
 class LocalCollector(Collector[LocalSample]):
     """Looks at paths of this node, by which elements are found."""
 

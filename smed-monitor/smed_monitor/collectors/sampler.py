@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import struct
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.block_devices import unless_blind
-from smed_monitor.collectors.local import LocalSample, facts_of, in_time, same_file_system
+from smed_monitor.collectors.local import LocalSample, Looker, same_file_system
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
 from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
@@ -126,16 +125,14 @@ class TableSource(Source):
         self._path = target.table or ""
         self._paths = target.paths
         self._timeout = target.timeout_seconds
-        self._stuck: list[threading.Thread] = []
+        self._looker = Looker()
         self._file: int | None = None
         self._writable = False
 
     def read(self) -> Reply:
         """Counters that are fresh, waiting for the sampler to wake where that is needed."""
         deadline = time.monotonic() + self._timeout
-        space = b"{}"
-        if self._paths:
-            space = in_time(lambda: facts_of(self._paths), self._timeout, self._stuck)
+        space = self._looker.now(self._paths, deadline - self._timeout / 2)
         file = self._opened()
         period, count, _via = _checked(file)
         oldest = max(OLDEST_NS, 2 * period)
@@ -153,7 +150,7 @@ class TableSource(Source):
                 self.close()
                 raise DeadlineError(f"has no sample of the last {oldest / 1e6:g} ms in {self._path}: {why}")
             time.sleep(POLL_SECONDS)
-        body = b'{"devices": %b, "paths": %b}' % (json.dumps(devices).encode(), space)
+        body = json.dumps({"devices": devices, "paths": space}).encode()
         at = now()
         way = WAYS.get(_checked(file)[2], "")
         return Reply(body, Moment(newest / 1e9, at.wall - (at.monotonic - newest / 1e9)), way)

@@ -3,7 +3,7 @@
 The settings say how to ask: targets, addresses, time-outs.  The description says what they show, by two
 terms of ``ontology/qstorman.ttl``: ``qsm:observedAt``, the targets (a name or a shell pattern), of an
 element, else of its server, else of its storage system, and where none says it those whose ``paths`` have the
-mount point of its system or its own path; and ``qsm:observedAs``, what an element is called
+mount point of its union or its own path; and ``qsm:observedAs``, what an element is called
 there, of an element or, with {name} and {target}, of its system.  Without that a branch is called as its
 directory and an OST as Lustre does, like lfs01-OST0003.  Elements that are observed nowhere are left out.
 
@@ -105,9 +105,10 @@ class _Site:
                     return stated
         return []
 
-    def paths(self, element: Node) -> tuple[str, str]:
+    def paths(self, element: Node) -> tuple[str, ...]:
         """The paths by which this node's own files show the element: of its union, and its own."""
-        return self.text(self.system(element), QSM.mountPoint), self.text(element, QSM.target)
+        own = self.text(element, QSM.target)
+        return (self.text(self.system(element), QSM.mountPoint), own) if own.startswith("/") else ()
 
     def observed_as(self, element: Node) -> str:
         """What the element is called at its targets.  Raises ValueError."""

@@ -1,29 +1,39 @@
-"""Names of users, groups and projects, as this machine knows them; asked once for each number."""
+"""Names of users, groups and projects, as this machine knows them.
+
+Each number is asked for once; one without a name again after a while, since a name service that restarts
+knows nobody.
+"""
 
 from __future__ import annotations
 
 import grp
 import pwd
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from smed_monitor.core.quotas import Kind
 
+_ASK_AGAIN = 300.0  # seconds
 PROJECTS = Path("/etc/projid")  # lines "name:number", as xfs_quota reads them
 
 
 class Names:
     """Remembers what it was asked; a number without a name is its own name."""
 
-    def __init__(self, projects: Path = PROJECTS) -> None:
-        self._projects = projects
+    def __init__(self, projects: Path = PROJECTS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._projects, self._clock = projects, clock
         self._known: dict[tuple[Kind, int], str] = {}
+        self._nameless: dict[tuple[Kind, int], float] = {}  # when it is asked for again
 
     def __call__(self, kind: Kind, number: int) -> str:
         """Return the name of a user, group or project."""
         key = kind, number
-        if key not in self._known:
-            self._known[key] = _text(self._find(kind, number)) or str(number)
-        return self._known[key]
+        if key not in self._known and self._clock() >= self._nameless.get(key, 0.0):
+            if name := _text(self._find(kind, number)):
+                self._known[key] = name
+            self._nameless[key] = self._clock() + _ASK_AGAIN
+        return self._known.get(key, str(number))
 
     def _find(self, kind: Kind, number: int) -> str:
         try:

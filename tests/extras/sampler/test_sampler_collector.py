@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mounts import served, stopped
 from patience import wait_until
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, Counters, Sampler
@@ -114,6 +115,21 @@ def test_space_comes_from_the_paths(sampled: Callable[..., Path], stat: Path, tm
     with pytest.raises(ElementMissingError, match="not the file system that was described"):
         collector.reading(sample, element.model_copy(update={"file_system": "ext4 1"}))
     source.close()
+
+
+@pytest.mark.root
+def test_a_path_that_hangs_hides_no_other(sampled: Callable[..., Path], stat: Path, tmp_path: Path) -> None:
+    collector, hung = Sampler(), tmp_path / "hung"
+    element = ElementSettings(
+        id="u/a", target="n1", device=str(stat)[:LONGEST_NAME], mount_point=str(tmp_path)
+    )
+    with served(hung, tmp_path / "disk") as server, stopped(server):
+        source = collector.open(target(sampled("--always"), hung, tmp_path, seconds=2))
+        sample = collector.parse(source.read().body)
+        source.close()
+    assert collector.reading(sample, element).size_bytes
+    with pytest.raises(ElementMissingError, match="hung: does not answer"):
+        collector.reading(sample, element.model_copy(update={"mount_point": str(hung)}))
 
 
 def test_space_of_what_is_mounted_comes_from_the_table(stat: Path, watched: Callable[..., Path]) -> None:

@@ -77,14 +77,15 @@ def merge(
 
 
 def apart(discovered: Description, present: Description) -> Description:
-    """Return a discovery in which each mounted storage system has the name that it has, or shall have, here.
+    """Return a discovery in which each union has the name that it has, or shall have, here.
 
-    The same are storage systems with one mount point, and else those of one name. Where such a one is mounted
-    elsewhere and has none of its elements, it is another: the name gets a checksum of the mount point.
+    The same are unions with one mount point, and else those of one name. Where such a one is mounted
+    elsewhere and has none of its elements, it is another: the name gets a checksum of the mount point. A
+    Lustre file system has a name of its own, wherever it is mounted.
     """
     mounted = {subject: facts for subject, facts in sorted(present.items()) if QSM.mountPoint in facts}
     for subject, facts in discovered.items():
-        if QSM.mountPoint not in facts:
+        if QSM.mountPoint not in facts or QSM.LustreFileSystem in types(facts):
             continue
         point, name = facts[QSM.mountPoint], facts.get(QSM.name, frozenset())
         here = [
