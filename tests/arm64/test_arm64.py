@@ -68,11 +68,12 @@ def test_program_places_its_files_by_the_table_of_an_emulated_agent(
     union, socket = make_emulated(count=4), tmp_path / "agent.sock"
     tmp_path.chmod(0o755)
     service = FakeService(union.path, {f"union/b{n}": path for n, path in enumerate(union.branches)})
-    agent = Agent(arm64.agent(), tmp_path, service.url, "--socket", str(socket))
+    device = union.path.stat().st_dev
+    agent = Agent(arm64.agent(), tmp_path, service.url, "--socket", str(socket), device=device)
     try:
         agent.wait_for("service found")
         program = arm64.compile("calls", TESTS / "libses/probes/calls.c")
-        with attached(agent, union.path.stat().st_dev):
+        with attached(agent):
             done = union.run(program, union.path, SES_AGENT_SOCKET=str(socket))
         created = [path for path in union.path.iterdir() if path.is_file()]
         places = Counter(union.copies(path)[0] for path in created)
