@@ -218,12 +218,17 @@ def add_tokens(path: Path, whose: Iterable[Principal]) -> list[str]:
     """Make a token for each, and add all or none: a file of many takes long to read.  As ``add_token``."""
     taken = {known.name for known in tokens_of(path)} if path.exists() else set()
     tokens, tables = [], []
-    for one in whose:
-        if one.name in taken:
-            raise TokenFileError(f"{path} has a token named {one.name!r} already; give another --name")
-        taken.add(one.name)
+    for principal in whose:
+        if principal.name in taken:
+            raise TokenFileError(f"{path} has a token named {principal.name!r} already; give another --name")
+        taken.add(principal.name)
         tokens.append(secrets.token_urlsafe(32))
-        fields = (("name", one.name), ("role", one.role.value), ("user", one.user), ("node", one.node))
+        fields = (
+            ("name", principal.name),
+            ("role", principal.role.value),
+            ("user", principal.user),
+            ("node", principal.node),
+        )
         lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
         lines.append(f'sha256 = "{hashlib.sha256(tokens[-1].encode()).hexdigest()}"')
         tables.append("[[token]]\n" + "\n".join(lines) + "\n\n")
