@@ -76,6 +76,14 @@ def test_what_cannot_be_deployed_is_named(ses, words: list[str], status: int, wh
     assert why in done.stderr
 
 
+@pytest.mark.parametrize("program", ["", "/", "nosuch"])
+@pytest.mark.parametrize("command", ["check", "remove"])
+def test_what_was_never_deployed_is_said(ses, command: str, program: str) -> None:
+    done = ses(command, program)
+    assert done.returncode == 5
+    assert "deployed nowhere" in done.stderr
+
+
 def test_the_file_of_another_name_of_a_node_is_not_taken(ses, tmp_path: Path, prefix: Path) -> None:
     """`127.0.0.1` is no beginning of `127.0.0.10`."""
     rsh = ("--rsh", "env NODE=%n")

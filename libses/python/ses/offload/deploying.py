@@ -89,7 +89,7 @@ def remove(program: Path, rsh: Sequence[str]) -> None:
 
 
 def _configuration(program: Path) -> Path:
-    return program.with_name(f"{program.name}.nodes")
+    return Path(f"{program}.nodes")
 
 
 def _deployed(program: Path) -> list[tuple[str, str]]:
