@@ -231,12 +231,12 @@ bool Caller::has_other_title(size_t length) const {
   }
   uint64_t addresses[kAddressesAtOnce] = {};
   for (uint64_t i = 1; i < count && length + 1 != next - begin;) { // getopt(3) reorders them
-    const size_t some = std::min<uint64_t>(count - i, kAddressesAtOnce);
-    if (!read(stack + (1 + i) * sizeof *addresses, addresses, some * sizeof *addresses)) {
+    const size_t at_once = std::min<uint64_t>(count - i, kAddressesAtOnce);
+    if (!read(stack + (1 + i) * sizeof *addresses, addresses, at_once * sizeof *addresses)) {
       return false;
     }
-    next = std::min(next, *std::min_element(addresses, addresses + some));
-    i += some;
+    next = std::min(next, *std::min_element(addresses, addresses + at_once));
+    i += at_once;
   }
   return length + 1 != next - begin;
 }
