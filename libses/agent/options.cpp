@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "service/client.h"
+#include "service/address.h"
 
 namespace ses::agent {
 namespace {
