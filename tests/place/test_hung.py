@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,42 @@ def test_what_a_program_left_to_be_collected_does_not_hold_the_look(
         gc.set_threshold(*thresholds)
     assert seen.path == str(tmp_path), seen.reason
     assert gc.isenabled()
+
+
+def test_nothing_is_collected_in_two_that_begin_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork, forks, collects = os.fork, list[int](), list[bool]()
+
+    def slow() -> int:
+        forks.append(len(forks) + 1)
+        time.sleep(0.2 * forks[-1])  # the second outlasts the first
+        collects.append(gc.isenabled())
+        return fork()
+
+    monkeypatch.setattr(os, "fork", slow)
+    with ThreadPoolExecutor(2) as threads:
+        looks = list(threads.map(lambda _: look_at([str(tmp_path)]), range(2)))
+    assert [seen.path for (seen,) in looks] == [str(tmp_path)] * 2
+    assert collects == [False, False]
+    assert gc.isenabled()
+
+
+def test_one_that_does_not_begin_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was forked while a thread held what it waits for."""
+    fork, forks, done = os.fork, list[int](), list[str]()
+
+    def stuck_at_first() -> int:
+        forks.append(len(forks))
+        pid = fork()
+        if pid == 0 and len(forks) == 1:
+            time.sleep(60)
+        return pid
+
+    monkeypatch.setattr(os, "fork", stuck_at_first)
+    (seen,) = look_at([str(tmp_path)], meanwhile=lambda: done.append("once"))
+    assert seen.path == str(tmp_path), seen.reason
+    assert done == ["once"]
 
 
 @pytest.mark.root

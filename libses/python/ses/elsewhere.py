@@ -20,9 +20,12 @@ from typing import Any
 
 PATIENCE = 2.0  # seconds until something counts as hanging
 _SOON = 0.05  # seconds until the rest is asked about all at once
-_STARTS = 5  # times as long may a process take to begin: that of a large one on a busy machine
+# Seconds in which a process must have begun; else it is tried anew. One that is forked while other threads
+# run may wait for ever for what one of them held; that of a large program on a busy machine takes seconds.
+_BEGINS = (1.0, 3.0, 6.0)
 _RESULT = 3  # the descriptor by which a process answers
 _one_at_a_time = allocate_lock()
+_forks = allocate_lock()
 _left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
 
 Asked = Callable[[str], Any]
@@ -41,18 +44,24 @@ def ask_elsewhere(
     """
     end_left_behind()
     answers: dict[str, Any] = {}
-    pid, reading = _start(names, begin)
-    began = time.monotonic()
-    try:
-        meanwhile()
-        _take(reading, answers, set(names), patience)
-    finally:
-        os.close(reading)
-        hangs = answers.keys() < set(names) or time.monotonic() - began >= _SOON
-        if hangs:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        _left_behind.append((pid, hangs))
+    for seconds in _BEGINS:
+        pid, reading = _start(names, begin)
+        began = time.monotonic()
+        try:
+            meanwhile()
+            has_begun = _has_begun(reading, seconds)
+            if has_begun:
+                _take(reading, answers, set(names), patience)
+        finally:
+            os.close(reading)
+            hangs = answers.keys() < set(names) or time.monotonic() - began >= _SOON
+            if hangs:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            _left_behind.append((pid, hangs))
+        if has_begun:
+            break
+        meanwhile = int  # it was done
     return answers
 
 
@@ -69,18 +78,23 @@ def close_all_from(first: int) -> None:
     os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
+def _has_begun(reading: int, seconds: float) -> bool:
+    """Return whether a process says in time that it begins."""
+    waiting = select.poll()
+    waiting.register(reading, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000)) and os.read(reading, 1) == b"\n"
+
+
 def _take(reading: int, answers: dict[str, Any], names: set[str], patience: float) -> None:
-    """Take the answers of a process, until it has said all, or time is up since it began to ask."""
-    waiting, said, until = select.poll(), b"", time.monotonic() + _STARTS * patience
+    """Take the answers of a process, until it has said all, or time is up."""
+    waiting, said, until = select.poll(), b"", time.monotonic() + patience
     waiting.register(reading, select.POLLIN)
     while answers.keys() < names and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
         part = os.read(reading, 1 << 16)
         if not part:
             break
         *lines, said = (said + part).split(b"\n")
-        if lines and not lines[0]:  # it begins
-            until = time.monotonic() + patience
-        answers |= map(json.loads, filter(None, lines))
+        answers |= map(json.loads, lines)
 
 
 def _is_over(pid: int, *, hangs: bool) -> bool:
@@ -119,17 +133,24 @@ def _fork() -> int:
 
     A finalizer may wait for a lock that a thread of the caller held: a connection to SQLite does that.
     """
-    collects = gc.isenabled()
-    gc.disable()
-    pid = -1
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: it takes no lock of theirs
+    with _forks, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: it takes no lock of theirs
+        collects, pid = gc.isenabled(), -1
+        gc.disable()
+        try:
             pid = os.fork()
-    finally:
-        if collects and pid:
-            gc.enable()
+        finally:
+            if collects and pid:
+                gc.enable()
     return pid
+
+
+def _renew() -> None:
+    global _forks  # of who forked a program while it was held
+    _forks = allocate_lock()
+
+
+os.register_at_fork(after_in_child=_renew)
 
 
 def _at_once(rest: dict[str, None], asked: Asked) -> None:
