@@ -21,7 +21,7 @@ PAGE = ROOT / "README.md"
 UNION = Path("/srv/union")
 OUTPUT = UNION / "alice/output.dat"
 #: How each block begins.
-DEMO = ("apt-get update", "               |")
+DEMO = ("apt-get update", "dd (root, zeros.dat)")
 INSTALL, RUN, STATE = "make install-demo", "ses-run", "ses requirements"
 CPP, COMPILE, PYTHON = "#include <ses/ses.hpp>", "c++", "from ses.api"
 
