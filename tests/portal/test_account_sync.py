@@ -155,7 +155,7 @@ def test_a_portal_that_serves_tells_it(tmp_path: Path, heard: Heard) -> None:
     command = [*portal, "serve", state, "--listen=127.0.0.1:0", f"--service-url={heard.url}"]
     with Popen(command, stdout=PIPE, stderr=PIPE) as process:
         try:
-            assert heard.reported.wait(60), "nothing was told"
+            assert heard.reported.wait(60), "nothing was reported"
         finally:
             process.terminate()
             process.communicate(timeout=60)

@@ -280,7 +280,7 @@ def test_a_token_that_does_not_fit_on_the_disk_locks_nobody_out(tmp_path: Path) 
 def test_a_long_file_with_a_fault_is_not_read_for_each_who_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They all wait meanwhile, whoever they are; that of ten thousand nodes takes half a second."""
+    """All callers wait meanwhile; that of ten thousand nodes takes half a second."""
     path, reads = tmp_path / "tokens.toml", list[int]()
     token = add_token(path, Role.NODE, "n1")
     tokens, read = TokenFile(path), token_file._read

@@ -41,7 +41,7 @@ static const void *table_of(const struct link_map *map, ElfW(Sxword) tag) {
   return (const void *)(at < map->l_addr ? at + map->l_addr : at);
 }
 
-/* What is loaded, in the order of searches: the program tells debuggers. */
+/* What is loaded, in the order of searches: as the program shows debuggers. */
 static const struct link_map *loaded(void) {
   const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
   size_t count = headers ? getauxval(AT_PHNUM) : 0;

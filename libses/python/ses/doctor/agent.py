@@ -17,7 +17,7 @@ from ses.output import second
 
 SOCKET, SERVICE, THREADS = "agent socket", "agent to service", "agent threads"
 _STALLED_WORDS = 5
-_CLOSED = frozenset({"draining", "inactive", "read-only"})  # by whoever described it
+_CLOSED = frozenset({"draining", "inactive", "read-only"})  # as it is described
 _LIMIT_SECONDS = 2.0
 _START = "Start ses-agent, or name its socket with --socket or SES_AGENT_SOCKET."
 _LOG = "Look at the agent's log (journalctl -u ses-agent) and restart it."
