@@ -84,6 +84,25 @@ def test_one_that_does_not_begin_is_begun_again(tmp_path: Path, monkeypatch: pyt
     assert done == ["once"]
 
 
+def test_one_with_many_claims_is_not_taken_for_one_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in claimed directories is added up as long as there is time; the others count in full."""
+    claimed = [str(tmp_path / f"run-{number}") for number in range(40)]
+    for path in claimed:
+        Path(path).mkdir()
+    scandir = os.scandir
+
+    def slow(path: str) -> object:
+        time.sleep(0.1)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", slow)
+    (seen,) = look_at([str(tmp_path)], claimed)
+    assert seen.reason == ""
+    assert 0 < len(seen.held) < len(claimed)
+
+
 @pytest.mark.root
 def test_only_a_directory_that_hangs_is_left_out(
     ses: Ses, disks: Callable[..., list[Path]], tmp_path: Path

@@ -5,6 +5,7 @@ Another process looks at them (:mod:`ses.elsewhere`).
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import time
@@ -21,6 +22,9 @@ from ses.elsewhere import PATIENCE, ask_elsewhere
 
 _LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
+_ADDED_WITHIN = (
+    PATIENCE / 4
+)  # seconds for claimed directories together: with many, those left are not added up
 
 
 class Directory(Message):
@@ -78,14 +82,15 @@ def look_at(
 
     def begin() -> Callable[[str], dict[str, Any]]:
         mounts = {mount.number: mount for mount in parse_mounts(MOUNTINFO.read_bytes())}
-        return lambda name: _seen(name, claimed, mounts)
+        until = time.monotonic() + _ADDED_WITHIN
+        return lambda name: _seen(name, claimed, mounts, until)
 
     answers = ask_elsewhere(given, begin, meanwhile, patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
     return [Directory(given=entry, **answers.get(entry, late)) for entry in given]
 
 
-def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount], until: float) -> dict[str, Any]:
     try:
         here = os.open(given, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         status, space = os.fstat(here), os.fstatvfs(here)
@@ -114,7 +119,7 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
         "device": device_of(mount, file_system),
         "size": space.f_blocks * space.f_frsize,
         "free": space.f_bavail * space.f_frsize,
-        "held": {item: held for item in below if (held := _held(item, status.st_dev)) is not None},
+        "held": {item: held for item in below if (held := _held(item, status.st_dev, until)) is not None},
     }
 
 
@@ -130,14 +135,16 @@ def held_in(directory: str) -> int | None:
     return None
 
 
-def _held(directory: str, device: int) -> int | None:
-    """Return the bytes below a directory; ``None`` where they are many files, or one may not look."""
+def _held(directory: str, device: int, until: float = math.inf) -> int | None:
+    """Return the bytes below a directory; ``None``: they are many files, one may not look, or it is late."""
     left, total, waiting = _MAX_ENTRIES, 0, [directory]
     try:
         top = os.lstat(directory)
         if not stat.S_ISDIR(top.st_mode) or top.st_dev != device:
             return None
         while waiting:
+            if time.monotonic() > until:
+                return None
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     left -= 1
