@@ -14,7 +14,7 @@ import os
 import sqlite3
 import stat
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -83,6 +83,7 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, file: Path, identity: tuple[int, int]) -> None:
         self._connection = connection
         self._identity = identity
+        self._claims: dict[tuple[int, str], Claim] = {}  # as they were read last
         self.file = file
 
     @contextmanager
@@ -139,10 +140,11 @@ class Ledger:
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
         query = f"SELECT id, text FROM claim ORDER BY id LIMIT {MAX_CLAIMS + 1}"
-        claims = [self._claim(*row) for row in self._connection.execute(query).fetchall()]
-        if len(claims) > MAX_CLAIMS:
+        before, rows = self._claims, self._connection.execute(query).fetchall()
+        if len(rows) > MAX_CLAIMS:
             raise self._damaged(f"it has more than {MAX_CLAIMS:,} claims")
-        return claims
+        self._claims = {row: before.get(row) or self._claim(*row) for row in rows}
+        return [*self._claims.values()]
 
     def _claim(self, number: int, text: str) -> Claim:
         claim = self._read(Claim, text).but(id=number)
@@ -160,17 +162,23 @@ class Ledger:
         added = self._connection.execute("INSERT INTO claim VALUES (NULL, ?)", (json.dumps(claim),))
         return claim.but(id=added.lastrowid)
 
-    def remove(self, claim: Claim) -> None:
-        """Forget a claim."""
-        self._connection.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
+    def remove(self, claim: Claim) -> bool:
+        """Forget a claim; return whether it was there."""
+        return self._connection.execute("DELETE FROM claim WHERE id = ?", (claim.id,)).rowcount > 0
+
+    def end(self, claims: Iterable[Claim], held: Mapping[str, int]) -> None:
+        """Forget claims, and note what was written into the directories that were made for them."""
+        for claim in claims:
+            size = None if claim.label is None else held.get(claim.path)
+            if self.remove(claim) and size is not None:
+                self._learn(claim.user, str(claim.label), size)
 
     def change(self, claim: Claim, **values: float | None) -> None:
         """Write down what a claim stands for by now, and until when."""
         change = "UPDATE claim SET text = json_patch(text, ?) WHERE id = ?"
         self._connection.execute(change, (json.dumps(values), claim.id))
 
-    def learn(self, user: int, label: str, size: int) -> None:
-        """Note how much was written into a directory of this label in the end."""
+    def _learn(self, user: int, label: str, size: int) -> None:
         self._connection.execute("INSERT INTO size VALUES (NULL, ?, ?, ?)", (user, label, size))
         self._connection.execute(f"DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - {_MAX_SIZES}")
 

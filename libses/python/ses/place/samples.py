@@ -15,6 +15,8 @@ from ses_client.devices import MOUNTSTATS, NFS, SYS, parse_mountstats
 from ses_client.messages.message import Message
 from ses_client.mounts import parse_mounts
 
+from ses.place.claims import clock
+
 SHORTEST, LONGEST = 0.1, 5.0  # seconds between two looks: less is chance, more is of another time
 _PAUSE = 0.12
 _ENOUGH, _MOST = 1.0, 30.0  # seconds in use from which on a rate is known, and that count at most
@@ -57,11 +59,6 @@ class Sample(Message):
     def gives(self) -> float | None:
         """What the device gives, in bytes per second; ``None`` where claims hardly used it."""
         return self.learned / self.seconds if self.seconds >= _ENOUGH and self.learned > 0 else None
-
-
-def clock() -> float:
-    """Return seconds since the machine started."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def counters_of(
