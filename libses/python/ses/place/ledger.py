@@ -19,8 +19,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from ses_client.devices import server_of
 from ses_client.errors import NotFoundError, SesError, UsageError
 from ses_client.messages.message import Message
+from ses_client.mounts import MOUNTINFO, mount_of, parse_mounts
 
 from ses.place.claims import Claim
 from ses.place.samples import Sample
@@ -35,6 +37,7 @@ _LARGEST = 2**62  # of any number
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
+_SHARED = ("beegfs", "gpfs")  # file systems of several machines whose mounts name no server
 _held_open: dict[tuple[int, int], int] = {}
 _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL)",
@@ -223,7 +226,9 @@ def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int]:
         elif not create and not os.path.lexists(file):
             raise NotFoundError(f"There is no claim: nothing is claimed in {file}.")
         _check_folder(file.parent, own=own)
-        if create:
+        if create and not os.path.lexists(file):
+            if not own:
+                _check_machine(file.parent)
             _make(file)
         return _regular(file)
     except OSError as error:
@@ -273,6 +278,21 @@ def _check_folder(folder: Path, *, own: bool) -> None:
         raise UsageError(f"Anybody may write in {folder}: no ledger is kept there. Name another by --ledger.")
     if own and status.st_uid != os.geteuid():
         raise UsageError(f"{folder} is not yours: no ledger is kept there. Name one by --ledger.")
+
+
+def _check_machine(folder: Path) -> None:
+    """Raise UsageError for a directory that other machines have: processes and locks are those of one."""
+    here = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        number = mount_of(here)
+    finally:
+        os.close(here)
+    mount = next((entry for entry in parse_mounts(MOUNTINFO.read_bytes()) if entry.number == number), None)
+    if mount is not None and (mount.type in _SHARED or server_of(mount.source)):
+        raise UsageError(
+            f"Other machines may have {folder} ({mount.source}): no ledger is kept there. "
+            "Name one on a disk of this machine by --ledger."
+        )
 
 
 def _make(file: Path) -> None:
