@@ -1,12 +1,14 @@
-"""Which device or NFS server a directory lies on, and what the kernel counts of NFS servers.
+"""Which device or NFS server a directory lies on, and what the kernel counts of it.
 
 Directories of one device share its load, as mounts of one NFS server do.  A partition is a part of its disk,
-and a mapped device with one device below it is that one.
+and a mapped device with one device below it is that one.  An NVMe namespace with several paths may leave the
+counting to these, which are devices of their own: they are added up.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -79,6 +81,45 @@ def name_of(device: str, sys: Path = SYS) -> str:
         return NFS.strip()
     entry = sys / "dev/block" / device
     return entry.resolve().name if entry.exists() else ""
+
+
+def paths_of(device: str, devices: Iterable[str]) -> list[str]:
+    """Those of ``devices`` that are a path (``nvme0c1n1``) to the NVMe namespace ``device`` is or lies on."""
+    matched = re.fullmatch(r"nvme(\d+)n(\d+)(?:p\d+)?", device)
+    if matched is None:
+        return []
+    path = re.compile(rf"nvme{matched[1]}c\d+n{matched[2]}")
+    return sorted(filter(path.fullmatch, devices))
+
+
+def counted_by(device: str, parts: Iterable[str]) -> str:
+    """Return whose counters those of a device are: where several are added up, which.
+
+    When one comes or goes, the sum moves by all that it ever counted.
+    """
+    names = sorted(parts)
+    return f"{device} ({', '.join(names)})" if len(names) > 1 else device
+
+
+def stat_of(sys: Path, device: str) -> dict[str, str]:
+    """Return the ``stat`` of a block device (major:minor) and its ``name``; empty where there is none.
+
+    Where several devices are added up, its ``device`` names them.
+    """
+    node = sys / "dev/block" / device
+    try:
+        name, text = os.path.basename(os.path.realpath(node)), (node / "stat").read_text("ascii")  # noqa: PTH119
+    except (OSError, ValueError):
+        return {"name": "", "stat": ""}
+    with suppress(OSError, ValueError):
+        if name.startswith("nvme") and (
+            paths := paths_of(name, (path.name for path in (sys / "block").glob("nvme*c*n*")))
+        ):
+            each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
+            if not any(map(int, text.split()[:7])):
+                text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
+                return {"name": name, "stat": text, "device": counted_by(device, paths)}
+    return {"name": name, "stat": text}
 
 
 def parse_mountstats(text: str, mounts: Iterable[Mount] = ()) -> dict[str, Served]:
