@@ -106,9 +106,11 @@ def stat_of(sys: Path, device: str) -> dict[str, str]:
 
     Where several devices are added up, its ``device`` names them.
     """
-    node = sys / "dev/block" / device
+    node = os.path.realpath(f"{sys}/dev/block/{device}")
+    name = os.path.basename(node)  # noqa: PTH119  # as strings: each choice of a place waits for it
     try:
-        name, text = os.path.basename(os.path.realpath(node)), (node / "stat").read_text("ascii")  # noqa: PTH119
+        with open(f"{node}/stat", "rb") as stat:  # noqa: PTH123
+            text = stat.read().decode("ascii")
     except (OSError, ValueError):
         return {"name": "", "stat": ""}
     with suppress(OSError, ValueError):
@@ -162,12 +164,13 @@ def _numbers(device: int) -> str:
 def _below(sys: Path, number: str) -> str | None:
     """Return the one device that another is a part of, or lies on."""
     try:
-        here = os.path.realpath(sys / "dev/block" / number)
+        here = os.path.realpath(f"{sys}/dev/block/{number}")
         if os.access(f"{here}/partition", os.F_OK):
             whole = os.path.dirname(here)  # noqa: PTH120  # as strings: each choice of a place waits for it
         else:
             (only,) = os.listdir(f"{here}/slaves")  # noqa: PTH208
             whole = f"{here}/slaves/{only}"
-        return (Path(whole) / "dev").read_bytes().decode("ascii").strip()
+        with open(f"{whole}/dev", "rb") as device:  # noqa: PTH123
+            return device.read().decode("ascii").strip()
     except (OSError, ValueError):
         return None

@@ -19,7 +19,7 @@ _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 _PROC = Path("/proc")
 FIRST_NAMESPACE = 4026531836
 """Of PIDs, in every kernel (PROC_PID_INIT_INO): processes of all others are seen in it."""
-_STEP = re.compile(rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)")
+_STEP = rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)"
 
 
 class Holder(Message):
@@ -159,7 +159,7 @@ def of_process(held: Holder) -> Holder:
         with suppress(OSError):
             if (entry / "comm").read_bytes() != b"slurmstepd\n":
                 continue
-            step = _STEP.search((entry / "cmdline").read_bytes())
+            step = re.search(_STEP, (entry / "cmdline").read_bytes())
             if step is not None and step[1].decode() == held.job:
                 pids[step[2].decode()] = int(entry.name)
     pid = pids.get("extern") or pids.get("batch") or next(iter(pids.values()), None)

@@ -22,7 +22,7 @@ from typing import TypeVar
 from ses_client.devices import server_of
 from ses_client.errors import NotFoundError, SesError, UsageError
 from ses_client.messages.message import Message
-from ses_client.mounts import MOUNTINFO, mount_of, parse_mounts
+from ses_client.mounts import MOUNTINFO, mount_of, mount_with
 
 from ses.place.claims import Claim
 from ses.place.samples import Sample
@@ -284,10 +284,9 @@ def _check_machine(folder: Path) -> None:
     """Raise UsageError for a directory that other machines have: processes and locks are those of one."""
     here = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        number = mount_of(here)
+        mount = mount_with(mount_of(here), MOUNTINFO.read_bytes())
     finally:
         os.close(here)
-    mount = next((entry for entry in parse_mounts(MOUNTINFO.read_bytes()) if entry.number == number), None)
     if mount is not None and (mount.type in _SHARED or server_of(mount.source)):
         raise UsageError(
             f"Other machines may have {folder} ({mount.source}): no ledger is kept there. "
