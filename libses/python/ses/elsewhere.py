@@ -28,7 +28,7 @@ _BEGINS = (1.0, 3.0, 6.0)
 _RESULT = 3  # the descriptor by which a process answers
 _one_at_a_time = allocate_lock()
 _forks = allocate_lock()
-_left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
+_left_behind: list[int] = []  # processes that may hang
 
 
 def ask_elsewhere(
@@ -39,10 +39,9 @@ def ask_elsewhere(
 ) -> dict[str, Any]:
     """Return what is said of each name, as JSON has it; names without an answer in time are left out.
 
-    The other process calls ``asked`` with each name; this one calls ``meanwhile``.  That process ends later:
-    :func:`end_left_behind` takes note of it.
+    The other process calls ``asked`` with each name; this one calls ``meanwhile``.
     """
-    end_left_behind()
+    _left_behind[:] = [pid for pid in _left_behind if not _is_over(pid, os.WNOHANG)]
     answers: dict[str, Any] = {}
     for seconds in _BEGINS:
         pid, reading = _start(names, asked)
@@ -54,11 +53,12 @@ def ask_elsewhere(
                 _take(reading, answers, set(names), patience)
         finally:
             os.close(reading)
-            hangs = answers.keys() < set(names) or time.monotonic() - began >= _SOON
-            if hangs:
+            may_hang = answers.keys() < set(names) or time.monotonic() - began >= _SOON
+            if may_hang:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            _left_behind.append((pid, hangs))
+            if not _is_over(pid, os.WNOHANG if may_hang else 0):
+                _left_behind.append(pid)
         if has_begun:
             break
         meanwhile = int  # it was done
@@ -92,11 +92,6 @@ def ask_here(names: Sequence[str], asked: Callable[[str], Any], patience: float 
     return answers
 
 
-def end_left_behind() -> None:
-    """Take note of processes that have asked and ended; one that hangs is left behind."""
-    _left_behind[:] = [(pid, hangs) for pid, hangs in _left_behind if not _is_over(pid, hangs=hangs)]
-
-
 def close_all_from(first: int) -> None:
     """Close what a caller has open from a descriptor on: who reads its output waits for no child."""
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -124,9 +119,9 @@ def _take(reading: int, answers: dict[str, Any], names: set[str], patience: floa
         answers |= map(json.loads, lines)
 
 
-def _is_over(pid: int, *, hangs: bool) -> bool:
+def _is_over(pid: int, options: int) -> bool:
     try:
-        return os.waitpid(pid, os.WNOHANG if hangs else 0)[0] == pid
+        return os.waitpid(pid, options)[0] == pid
     except ChildProcessError:  # the caller has children end unseen
         return True
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ses.elsewhere import end_left_behind
 from ses.place.claims import Claim, boot, clock, living
 from ses.place.decision import Candidate, choose, core
 from ses.place.directories import Directory, Looks, identity_of
@@ -63,10 +62,7 @@ class Chooser:
             with suppress(NothingFitsError):
                 return self._place(request)
         self._look(request.rates)
-        try:
-            return self._place(request)
-        finally:
-            end_left_behind()
+        return self._place(request)
 
     def release(self, claim: Claim) -> None:
         """End a claim; nothing where it is gone.  The next look shows how much was written."""

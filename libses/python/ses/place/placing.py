@@ -11,7 +11,6 @@ from typing import Any
 
 from ses_client.errors import NotFoundError, SesError, UsageError
 
-from ses.elsewhere import end_left_behind
 from ses.place.chooser import Chooser
 from ses.place.claims import Claim, Holder, living
 from ses.place.decision import need_core
@@ -73,7 +72,6 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
         seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
         with ledger.transaction():
             ledger.end([claim], {path: held for entry in seen for path, held in entry.held.items()})
-        end_left_behind()
         return claim
 
 
