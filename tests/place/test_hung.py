@@ -3,6 +3,7 @@
 import gc
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +12,9 @@ from threading import Event
 
 import pytest
 import ses.api
-from mounts import served, stopped
+from mounts import let_others_in, served, stopped
 from places_program import Ses
+from ran import ran
 from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
 from ses.place import chooser, directories
 from ses.place.directories import look_at
@@ -99,6 +101,21 @@ def test_a_program_is_not_copied_for_directories_of_its_machine(
     assert [seen.reason for seen in look_at([str(tmp_path), "/"])] == ["", ""]
     with pytest.raises(AssertionError, match="it was copied"):
         look_at([f"{tmp_path}/link/tmp"])  # which may lead anywhere
+
+
+@pytest.mark.root
+def test_a_user_who_may_begin_nothing_more_is_served_or_learns_why(tmp_path: Path) -> None:
+    let_others_in(tmp_path)
+    program = (
+        "import os, resource, sys; from ses.place.directories import look_at\n"
+        "os.setresuid(65534, 65534, 65534); resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))\n"
+        "print([seen.path for seen in look_at([sys.argv[1]])])\n"
+        "try: look_at(['/proc'])\n"
+        "except Exception as error: print(error)\n"
+    )
+    said = ran([sys.executable, "-c", program, str(tmp_path)]).stdout.splitlines()
+    assert said[0] == str([str(tmp_path)])
+    assert said[1].startswith("No process can begin that looks at what may hang: ")
 
 
 def test_what_is_asked_about_here_waits_for_none_that_hangs() -> None:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ses_client.errors import SesError
+
 PATIENCE = 2.0  # seconds until something counts as hanging
 _SOON = 0.05  # seconds until the rest is asked about all at once
 # Seconds in which a process must have begun; else it is tried anew. One that is forked while other threads
@@ -82,11 +84,11 @@ def ask_here(names: Sequence[str], asked: Callable[[str], Any], patience: float 
             answers.update([said.get(timeout=max(0.0, until - time.monotonic()))])
 
     began = time.monotonic()
-    start_new_thread(ask, tuple(names))
+    _thread(ask, *names)
     with suppress(Empty):
         take(began + _SOON)
     for name in names if len(answers) < len(names) else ():
-        start_new_thread(ask, (name,))
+        _thread(ask, name)
     with suppress(Empty):
         take(began + patience)
     return answers
@@ -142,7 +144,7 @@ def _start(names: Sequence[str], asked: Callable[[str], Any]) -> tuple[int, int]
         close_all_from(_RESULT + 1)
         os.write(_RESULT, b"\n")
         rest = dict.fromkeys(names)
-        start_new_thread(_at_once, (rest, asked))
+        _thread(_at_once, rest, asked)
         for name in list(rest):
             _answer(name, asked)
             del rest[name]
@@ -161,6 +163,11 @@ def _fork() -> int:
         gc.disable()
         try:
             pid = os.fork()
+        except OSError as error:
+            step = "See ulimit -u, and how many processes the job or container may have."
+            raise SesError(
+                f"No process can begin that looks at what may hang: {error.strerror}.", step
+            ) from error
         finally:
             if collects and pid:
                 gc.enable()
@@ -175,10 +182,18 @@ def _renew() -> None:
 os.register_at_fork(after_in_child=_renew)
 
 
+def _thread(call: Callable[..., object], *arguments: object) -> None:
+    """Call in a thread, or here where a user may have no more."""
+    try:
+        start_new_thread(call, arguments)
+    except RuntimeError:
+        call(*arguments)
+
+
 def _at_once(rest: dict[str, None], asked: Callable[[str], Any]) -> None:
     time.sleep(_SOON)
     for name in list(rest):
-        start_new_thread(_answer, (name, asked))
+        _thread(_answer, name, asked)
 
 
 def _answer(name: str, asked: Callable[[str], Any]) -> None:
