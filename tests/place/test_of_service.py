@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from built import built
+from mounts import served, stopped
 from patience import wait_until
 from ran import ran
 from site_of_directories import NODE, PROGRAM, Site, kill
@@ -249,6 +250,21 @@ def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) 
         for directory in blocked:
             directory.unlink()
             directory.with_name(f"aside-{directory.name}").rename(directory)
+
+
+@pytest.mark.root
+def test_a_mount_that_hangs_here_is_passed_over_and_its_places_end(tmp_path: Path) -> None:
+    hanging = Site(tmp_path, 2)
+    sound, hung = hanging.directories
+    asked = ("place", "--on", "scratch", "--for", "8h", "--mkdir", "run-XXXX")
+    try:
+        with served(hung, tmp_path / "below") as server:
+            given = {Path(path).parent: path for path in (hanging.ses(*asked) for _ in range(2))}
+            with stopped(server):
+                assert {Path(hanging.ses(*asked)).parent for _ in range(2)} == {sound}
+                assert "is released" in hanging.ses("release", given[hung])
+    finally:
+        hanging.end()
 
 
 def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:

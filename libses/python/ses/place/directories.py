@@ -16,7 +16,7 @@ from typing import Any
 
 from ses_client.devices import device_of, file_system_of
 from ses_client.messages.message import Message
-from ses_client.mounts import MOUNTINFO, Mount, mount_of, parse_mounts
+from ses_client.mounts import MOUNTINFO, mount_of, mount_with, parse_mounts
 
 from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
 
@@ -80,21 +80,30 @@ def look_at(
 
     Calls ``meanwhile``.
     """
-    mounts = parse_mounts(MOUNTINFO.read_bytes())
-    numbered = {mount.number: mount for mount in mounts}
-    hanging = {mount.point for mount in mounts if mount.type not in _OF_MACHINE}
-    here = [name for name in given if _is_here(name, hanging)]
-    there = [name for name in given if name not in here]
-
-    def look(name: str) -> dict[str, Any]:
-        return _seen(name, claimed, numbered)
-
-    answers = ask_elsewhere(there, look, meanwhile, patience) if there else {}
-    if not there:
-        meanwhile()
-    answers |= ask_here(here, look, patience)
+    mounts = MOUNTINFO.read_bytes()  # here: a process that was forked copies what it writes to
+    answers = ask_about(given, lambda name: _seen(name, claimed, mounts), meanwhile, patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
     return [Directory(given=entry, **answers.get(entry, late)) for entry in given]
+
+
+def ask_about(
+    names: Sequence[str],
+    asked: Callable[[str], Any],
+    meanwhile: Callable[[], object] = lambda: None,
+    patience: float = PATIENCE,
+) -> dict[str, Any]:
+    """Return what is said of each directory, as JSON has it; those without an answer in time are left out.
+
+    Calls ``meanwhile``.
+    """
+    mounts = parse_mounts(MOUNTINFO.read_bytes())
+    hanging = {mount.point for mount in mounts if mount.type not in _OF_MACHINE}
+    here = [name for name in names if _is_here(name, hanging)]
+    there = [name for name in names if name not in here]
+    answers = ask_elsewhere(there, asked, meanwhile, patience) if there else {}
+    if not there:
+        meanwhile()
+    return answers | ask_here(here, asked, patience)
 
 
 def _is_here(name: str, hanging: Collection[str]) -> bool:
@@ -107,7 +116,7 @@ def _is_here(name: str, hanging: Collection[str]) -> bool:
     return True
 
 
-def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+def _seen(given: str, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]:
     here = -1
     try:
         here = os.open(given, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -119,13 +128,13 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
             os.close(here)
 
 
-def _seen_of(here: int, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+def _seen_of(here: int, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]:
     status, space = os.fstat(here), os.fstatvfs(here)
     entry = f"/proc/self/fd/{here}"
     path = os.readlink(entry)  # noqa: PTH115  # what pathlib loads at first takes longer than all of this
     below = [item for item in claimed if item.startswith(f"{path.rstrip('/')}/")]
     number = mount_of(here)
-    mount = mounts.get(number)
+    mount = mount_with(number, mounts)
     file_system, until = file_system_of(mount, status.st_dev), time.monotonic() + _ADDED_WITHIN
     reason = ""
     if space.f_flag & os.ST_RDONLY:
@@ -154,10 +163,15 @@ def identity_of(status: os.stat_result) -> str:
 
 
 def held_in(directory: str) -> int | None:
-    """Return the bytes below a directory, as far as they are few files."""
-    with suppress(OSError):
-        return _held(directory, os.lstat(directory).st_dev)
-    return None
+    """Return the bytes below a directory, as far as they are few files and it answers."""
+
+    def add(name: str) -> int | None:
+        with suppress(OSError):
+            return _held(name, os.lstat(name).st_dev)
+        return None
+
+    held: int | None = ask_about([directory], add).get(directory)
+    return held
 
 
 def _held(directory: str, device: int, until: float = math.inf) -> int | None:
