@@ -88,13 +88,13 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
 
 def _shared_targets(description: Graph) -> Iterator[Fault]:
     """Yield elements that are one: directories of one path may lie on several servers, or file systems."""
-    seen: dict[tuple[object, ...], list[Node]] = {}
+    seen: dict[tuple[str, object, object], list[Node]] = {}
     for element, owner in description.subject_objects(QSM.elementOf):
-        where = [frozenset(description.objects(element, property_)) for property_ in _WHERE]
+        where = tuple(frozenset(description.objects(element, property_)) for property_ in _WHERE)
         for target in description.objects(element, QSM.target):
-            seen.setdefault((str(target), owner, *where), []).append(element)
-    for (target, *_), sharing in seen.items():
-        message = f"share the target {target!r} in one storage system: state it of one element"
+            seen.setdefault((str(target), owner, where), []).append(element)
+    for (shared, _, _), sharing in seen.items():
+        message = f"share the target {shared!r} in one storage system: state it of one element"
         yield from _shared(sharing, message, QSM.target)
 
 
