@@ -16,15 +16,23 @@ def scontrol(*arguments: str) -> str:
 
 
 def squeue(*arguments: str) -> str:
-    """Return what ``squeue`` prints, bytes that are no UTF-8 as surrogates; raises SesError likewise."""
+    """Return what ``squeue`` prints, bytes that are no UTF-8 as surrogates; raises SesError likewise.
+
+    What the caller has it leave out otherwise, by variables as ``SQUEUE_USERS``, does not count.
+    """
     return _printed("squeue", *arguments)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
+    return {**kept, "LC_ALL": "C.UTF-8"}
 
 
 def _printed(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, errors="surrogateescape",
-            timeout=_SECONDS, check=False, env={**os.environ, "LC_ALL": "C.UTF-8"},
+            timeout=_SECONDS, check=False, env=_environment(),
         )  # fmt: skip
     except FileNotFoundError:
         raise SesError(f"{program} is not there: run this where commands of Slurm are.") from None
