@@ -160,7 +160,14 @@ def _play(
         programs.wait(_START_SECONDS + plan.seconds + _LATER)
         lines = [line for program in programs.running for line in program.errors.read_text().splitlines()]
     took = [float(line.split()[2]) - float(line.split()[1]) for line in lines if line.startswith("written")]
-    return Round(number, client, how, len(took), fmean(took), busy)
+    return Round(number, client, how, len(took), mean_seconds(took), busy)
+
+
+def mean_seconds(took: Sequence[float]) -> float:
+    """Return what files took on average; raises DemoError where there are none."""
+    if not took:
+        raise DemoError("No user wrote a file in the time; take more --seconds.")
+    return fmean(took)
 
 
 def _writer(plan: Plan, stand: Stand, client: str, names: str, begin: int, via: str, seed: int) -> list[str]:

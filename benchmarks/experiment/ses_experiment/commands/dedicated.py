@@ -56,13 +56,17 @@ def dedicated(
     programs = _programs(build)
     before = load()
     lines = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
-    if plot is not None:
-        draw(_traces(lines), plot, marker="")
     if as_json:
         print_json(
             {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in lines]}
         )
-        return
+    else:
+        _show(lines, before)
+    if plot is not None:
+        draw(_traces(lines), plot, marker="")
+
+
+def _show(lines: list[runs.Line], before: float) -> None:
     out = console()
     headers = ("monitor", ">servers", ">every ms", ">KiB", ">core %", ">mean us", ">over 1.1 own mean %",
                ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %",

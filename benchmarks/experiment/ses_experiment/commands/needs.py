@@ -9,13 +9,13 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment.arms import PRODUCT
 from ses_experiment.commands.options import (
     build_option,
     ends,
-    percent,
     rounds_option,
     run,
     seed_option,
@@ -82,12 +82,12 @@ def needs(as_json: bool, **settings: Any) -> None:
         return
     columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
     table(console(), columns.split(","), [
-        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", percent(ahead)))]
+        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", shown(ahead)))]
         for name, arm in arms.items()
     ])  # fmt: skip
     for name, ahead in more.items():
         line(
             console(),
-            f"Further ahead of {name} where needs differ than where all need the same: {percent(ahead)}",
+            f"Further ahead of {name} where needs differ than where all need the same: {shown(ahead)}",
         )
     line(console(), "Points of percent, with 95 % intervals over rounds; fewer than five say little.")

@@ -10,9 +10,10 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import interval
 
-from ses_experiment.commands.options import build_option, ends, percent, rounds_option, run, seed_option
+from ses_experiment.commands.options import build_option, ends, rounds_option, run, seed_option
 from ses_experiment.papers.qstorman import nodes as experiment
 from ses_experiment.papers.qstorman.nodes import ARMS, RANKED
 
@@ -55,7 +56,7 @@ def nodes(as_json: bool, **settings: Any) -> None:
         mine = [entry for entry in rounds if entry.arm == arm]
         avoided = sum(entry.avoided for entry in mine)
         took_here = number(fmean(took[entry.number, arm] for entry in mine))
-        gain = "-" if arm == RANKED else percent(saved[arm])
+        gain = "-" if arm == RANKED else shown(saved[arm])
         rows.append([arm, took_here, f"{avoided} of {plan.rounds * plan.jobs}", gain])
     table(console(), ("nodes", ">seconds", ">jobs away from others", ">ranked saves %"), rows)
     line(console(), "With 95 % intervals over rounds; fewer than five say little.")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from ses.commands.options import Existing, Parsed
-from ses.demo.faults import StoppedError
-from ses.demo.interrupts import Interrupts
-from ses.output import console, line
-from ses.progress import Progress
-from ses_client.errors import SesError
-from ses_simulate.plot import FORMATS
+from ses.demo.interrupts import Interrupts, stoppable
+from ses.output import console
+from ses_simulate.command import PICTURE
+from ses_simulate.rows import known
 from ses_simulate.statistics import Interval
 
 Result = TypeVar("Result")
@@ -54,17 +50,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def _picture(text: str) -> Path:
-    file = Path(text)
-    if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"{text!r} must end in {' or '.join(FORMATS)}.")
-    return file
-
-
 NUMBERS = Parsed("numbers", _numbers)
 """Whole numbers from 1 on, separated by commas, each once."""
-PICTURE = Parsed("picture", _picture)
-"""A file for a picture; what it cannot be is said before anything is measured."""
 
 
 def plot_option(figures: str) -> Callable[[Command], Command]:
@@ -89,24 +76,10 @@ def some_of(known: tuple[str, ...]) -> Parsed:
 
 def ends(part: Interval) -> dict[str, float | None]:
     """Return an interval as JSON knows it; an end that one value alone does not give is ``null``."""
-    return {name: end if math.isfinite(end) else None for name, end in asdict(part).items()}
-
-
-def percent(part: Interval) -> str:
-    """Return a part in %, with how far its interval goes where it has ends."""
-    reach = part.high - part.mean
-    return f"{100 * part.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")
+    return {name: known(end) for name, end in asdict(part).items()}
 
 
 def run(work: Callable[[Interrupts, Callable[[str], None]], Result]) -> Result:
     """Do what takes long with progress on standard error; ends the program when it is stopped."""
-    with Interrupts() as interrupts, Progress(console(sys.stderr)) as progress:
-        try:
-            return work(interrupts, progress.step)
-        except StoppedError as stopped:
-            progress.clear()
-            line(console(sys.stderr), "Stopped; everything that was made is removed again.")
-            raise SystemExit(128 + stopped.signal_number) from None
-        except SesError:
-            progress.clear()
-            raise
+    with stoppable(console(sys.stderr)) as (interrupts, progress):
+        return work(interrupts, progress.step)

@@ -11,8 +11,9 @@ from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
+from ses_simulate.command import PICTURE
 
-from ses_experiment.commands.options import NUMBERS, PICTURE, build_option, run, some_of
+from ses_experiment.commands.options import NUMBERS, build_option, run, some_of
 from ses_experiment.papers import orca as orcas
 from ses_experiment.papers.orca_pictures import draw
 from ses_experiment.papers.storage_node import KINDS
@@ -54,8 +55,7 @@ def orca(short: bool, plot: Path | None, build: Path | None, as_json: bool, **as
     grid = orcas.SHORT if short else orcas.Grid()
     grid = replace(grid, **{name: value for name, value in asked.items() if value})
     cells = run(lambda interrupts, progress: orcas.measure(grid, build, interrupts, progress))
-    if plot is not None:
-        draw(cells, plot)
+    right = orcas.right_share(cells)
     if as_json:
         print_json(orcas.as_json(grid, cells))
     else:
@@ -64,9 +64,16 @@ def orca(short: bool, plot: Path | None, build: Path | None, as_json: bool, **as
                    ">CPU near")  # fmt: skip
         table(console(), headers, [_row(cell) for cell in cells])
         decided = sum(1 for cell in cells if cell.choice)
-        line(console(), f"{orcas.right_share(cells):.0%} of {decided} decisions are right; near saves "
-             f"{orcas.saved_mean(cells):.0f} % of the time, on average of all.")  # fmt: skip
-    if orcas.right_share(cells) < _ENOUGH or not all(cell.same_output for cell in cells):
+        decisions = (
+            "Nothing was to be decided" if right is None else f"{right:.0%} of {decided} decisions are right"
+        )
+        line(
+            console(),
+            f"{decisions}; near saves {orcas.saved_mean(cells):.0f} % of the time, on average of all.",
+        )
+    if plot is not None:
+        draw(cells, plot)
+    if (right is not None and right < _ENOUGH) or not all(cell.same_output for cell in cells):
         raise SystemExit(EXIT_FAILED)
 
 

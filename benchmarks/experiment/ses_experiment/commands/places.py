@@ -11,10 +11,11 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment import places as experiment
-from ses_experiment.commands.options import run, seed_option, some_of
+from ses_experiment.commands.options import ends, run, seed_option, some_of
 
 _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
 
@@ -63,19 +64,15 @@ def places(short: bool, resume: Path | None, as_json: bool, **settings: Any) -> 
         }
     if as_json:
         known["arms"] = {
-            arm: {name: {"mean": mean, "ratio": asdict(ratio)} for name, (mean, ratio) in of_arm.items()}
+            arm: {name: {"mean": mean, "ratio": ends(ratio)} for name, (mean, ratio) in of_arm.items()}
             for arm, of_arm in arms.items()
         }
         print_json({**known, "batches": [asdict(batch) for batch in batches]})
         return
     columns = ["arm", *(text for name in names for text in (f">{name}", ">ses place by"))]
     table(console(), columns, [
-        [arm, *(text for mean, ratio in of_arm.values() for text in (f"{mean:.2f}", _interval(ratio)))]
+        [arm, *(text for mean, ratio in of_arm.values()
+                for text in (f"{mean:.2f}", f"x {shown(ratio, 2, 1.0, '')}"))]
         for arm, of_arm in arms.items()
     ])  # fmt: skip
     line(console(), "Below 1 ses place is ahead. 95 % intervals over rounds; fewer than five say little.")
-
-
-def _interval(ratio: Interval) -> str:
-    reach = ratio.high - ratio.mean
-    return f"x {ratio.mean:.2f}" + (f" +- {reach:.2f}" if reach != float("inf") else "")

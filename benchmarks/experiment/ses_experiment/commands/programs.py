@@ -10,13 +10,13 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import interval
 
 from ses_experiment.arms import PRODUCT
 from ses_experiment.commands.options import (
     build_option,
     ends,
-    percent,
     rounds_option,
     run,
     seed_option,
@@ -69,7 +69,7 @@ def programs(as_json: bool, **settings: Any) -> None:
         for arm in (PRODUCT, *plan.baselines):
             times = [took[at, arm][place] if name != "all" else sum(took[at, arm]) for at in numbers]
             cells.append(number(fmean(times)))
-            cells += [] if arm == PRODUCT else [percent(saved[name, arm])]
+            cells += [] if arm == PRODUCT else [shown(saved[name, arm])]
         rows.append(cells)
     heads = [text for arm in plan.baselines for text in (f">{arm} s", ">saved %")]
     table(console(), ("program", ">placed s", *heads), rows)

@@ -75,11 +75,15 @@ def read2(
     medians = lines(runs)
     costs = {arm: cost(runs, arm) * 1e9 for arm in ARMS}
     less = 1 - costs[DISK] / costs[NOTHING]
-    if plot is not None:
-        draw(_figures(medians, filters), plot)
     if as_json:
         print_json({"lines": [asdict(row) for row in medians], "cpu_seconds_per_gb": costs, "less": less})
-        return
+    else:
+        _show(medians, costs, less, filters)
+    if plot is not None:
+        draw(_figures(medians, filters), plot)
+
+
+def _show(medians: list[Line], costs: dict[str, float], less: float, filters: bool) -> None:
     out = console()
     rows = [
         [_allowed(row.allowed), row.arm, number(row.rate / 1e6),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -59,14 +59,21 @@ def share(
 
     lines, (selects, checkpoints) = run(measured)
     less = {arm: figure5.less(lines, arm, figure5.PLAIN) for arm in figure5.ARMS[2:]}
-    if plot is not None:
-        draw(_figure5(lines), plot)
     if as_json:
         print_json({
             "load": before, "lines": [asdict(row) for row in lines], "get_p99_less_than_plain": less,
             "selects": [asdict(row) for row in selects], "checkpoints": [asdict(row) for row in checkpoints],
         })  # fmt: skip
-        return
+    else:
+        _show(lines, less, selects, checkpoints)
+    if plot is not None:
+        draw(_figure5(lines), plot)
+
+
+def _show(
+    lines: Sequence[figure5.Line], less: Mapping[str, Mapping[str, float]],
+    selects: Sequence[figure6.Select], checkpoints: Sequence[figure6.Checkpoint],
+) -> None:  # fmt: skip
     out = console()
     headers = ("provider", "agent", "call", ">bytes", ">p50 us", ">p99 us", ">between us", ">load, cores")
     table(out, headers, [

@@ -10,9 +10,10 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json
+from ses_simulate.rows import shown
 from ses_simulate.statistics import interval
 
-from ses_experiment.commands.options import build_option, ends, percent, run, seed_option
+from ses_experiment.commands.options import build_option, ends, run, seed_option
 from ses_experiment.papers.qstorman import smed as experiment
 
 
@@ -42,6 +43,6 @@ def smed(as_json: bool, **settings: Any) -> None:
         return
     watched, alone = fmean(entry.watched for entry in slices), fmean(entry.alone for entry in slices)
     line(console(), f"Files a second: {watched:.0f} with the monitor, {alone:.0f} without it.")
-    line(console(), f"Lost to the monitor, %: {percent(lost)}")
+    line(console(), f"Lost to the monitor, %: {shown(lost)}")
     used = fmean(entry.processor for entry in slices)
     line(console(), f"Exporter and monitor took {100 * used:.1f} % of a processor.")

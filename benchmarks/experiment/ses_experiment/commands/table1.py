@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,16 +11,15 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
-from ses_client.errors import SesError
-from ses_simulate.command import RunProgress
+from ses_simulate.command import PICTURE, RunProgress
 from ses_simulate.processes import processors
+from ses_simulate.rows import shown
 
+from ses_experiment.arms import agent_options
 from ses_experiment.background import LOADS
 from ses_experiment.commands.options import (
     NUMBERS,
-    PICTURE,
     build_option,
-    percent,
     run,
     seed_option,
     some_of,
@@ -107,7 +105,7 @@ def table1(
     if min(chosen["users"]) < 2:
         raise click.BadParameter("there must be two users to compare halves", param_hint="--users")
     form = PAPER if paper else SHORT if short else FULL
-    plan = Plan(form=form, agent=tuple(shlex.split(agent)), **chosen)
+    plan = Plan(form=form, agent=agent_options(agent), **chosen)
     file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
     if paper and len(plan.users) > 1:
         rows = ["--paper", "--agent-options", agent, *_arguments(stated)]
@@ -123,10 +121,7 @@ def table1(
     else:
         _show(compared, beside, alone, plan.form.ideal_seconds)
     if picture is not None:
-        try:
-            draw_paper(compared, done, picture) if paper else draw(compared, beside, picture)
-        except OSError as error:
-            raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error
+        draw_paper(compared, done, picture) if paper else draw(compared, beside, picture)
 
 
 def _arguments(stated: Mapping[str, Any]) -> list[str]:
@@ -182,8 +177,8 @@ def _show(
                 str(comparison.repeats),
                 number(comparison.seconds),
                 number(comparison.baseline_seconds),
-                percent(comparison.gain),
-                "-" if twin is None else percent(twin.gain),
+                shown(comparison.gain),
+                "-" if twin is None else shown(twin.gain),
                 "-" if met is None else "yes" if met else "NO",
             ]
         )

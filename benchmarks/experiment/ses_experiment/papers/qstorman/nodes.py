@@ -205,7 +205,10 @@ def _play(
 def _first(services: Services) -> str:
     """Return the node that the service ranks first."""
     wanted = [requirement(f"write>={WRITE_RATE}MB/s")]
-    return services.client().select_nodes(Subject(user="root"), wanted, limit=1).candidates[0].node
+    candidates = services.client().select_nodes(Subject(user="root"), wanted, limit=1).candidates
+    if not candidates:
+        raise DemoError("The service ranks no node for a job.")
+    return candidates[0].node
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.demo.site import INTERVAL_SECONDS
@@ -71,7 +72,9 @@ class Slice:
 
     @property
     def lost(self) -> float:
-        """The part of its work that the file system lost to the monitor."""
+        """The part of its work that the file system lost to the monitor; raises DemoError."""
+        if not self.alone:
+            raise DemoError("The programs did nothing in a slice of a second: too much else runs here.")
         return 1 - self.watched / self.alone
 
 
