@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ from typing import Any
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
+from ses.demo.processes import started
 
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
@@ -217,15 +217,11 @@ def _steered(stand: Stand, least: int) -> Iterator[None]:
         "SES_SERVICE_URL": stand.services.service_url,
         "SES_TOKEN_FILE": str(stand.services.tokens.admin),
     }
-    with (stand.work / "steering.log").open("ab") as log:
-        running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
+    with ExitStack() as undo, (stand.work / "steering.log").open("ab") as log:
+        running = started(command, undo, 60.0, env=environment, stdout=log, stderr=log)
         yield
         if running.poll() is not None:
             raise DemoError(f"ses apply has ended: {(stand.work / 'steering.log').read_text()[-300:]}")
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(60)
 
 
 @contextmanager
@@ -249,14 +245,13 @@ def _nfs_server(stand: Stand) -> Iterator[str]:
         if shutil.which(program) is None:
             raise DemoError(f"{program} is missing: apt-get install nfs-ganesha-vfs rpcbind libnfs-utils.")
     apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]
-    running = subprocess.Popen([*apart, "sh", "-c", _SERVE.format(work=work)], stderr=subprocess.DEVNULL)
-    try:
+    with ExitStack() as undo:
+        running = started(
+            [*apart, "sh", "-c", _SERVE.format(work=work)], undo, 0.0, stderr=subprocess.DEVNULL
+        )
         stand.interrupts.until(
             lambda: (work / "log").exists() and "SERVER INITIALIZED" in (work / "log").read_text(),
             60,
             "The NFS server does not start",
         )
         yield f"nsenter -t {running.pid} -n nfs-cp"
-    finally:
-        running.kill()
-        running.wait()

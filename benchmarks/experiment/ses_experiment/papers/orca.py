@@ -265,7 +265,7 @@ def _of_program(
     stand.shape(bits / clients)
     stand.forget(*names)
     return _Work(
-        names, plan(wanted, _no_site),
+        names, plan(wanted, no_site),
         {"near": lambda: _near(all_clients), "here": lambda: ({_here(wanted)}, None)},
     )  # fmt: skip
 
@@ -290,7 +290,7 @@ def _near(clients: list[Wanted]) -> tuple[set[str], float]:
 
 def _one_near(wanted: Wanted) -> tuple[str, float]:
     digest = hashlib.sha256()
-    ended = Conversation(wanted.run(wanted.node or ADDRESS)).hold(digest.update, _drop, None)
+    ended = Conversation(wanted.run(wanted.node or ADDRESS)).hold(digest.update, drop, None)
     if ended.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {ended.status} on the storage node.")
     return digest.hexdigest(), ended.cpu_seconds
@@ -307,11 +307,12 @@ def _here(wanted: Wanted) -> str:
     return digest.hexdigest()
 
 
-def _drop(_data: bytes) -> None:
-    return
+def drop(_: object) -> None:
+    """Take no notice of what a program prints."""
 
 
-def _no_site() -> Site:
+def no_site() -> Site:
+    """Raise DemoError: what is needed of a site is stated."""
     raise DemoError("there is no service in this experiment")
 
 

@@ -20,7 +20,7 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.demo.site import INTERVAL_SECONDS
 
-from ses_experiment.machine import load, machine, product
+from ses_experiment.machine import load, machine, processor_seconds, product
 from ses_experiment.site import Shape, stand_up
 from ses_experiment.writers import Programs
 
@@ -121,15 +121,9 @@ def measure(
 
         for number in range(1, plan.slices + 1):
             progress(f"slice {number} of {plan.slices}")
-            used = sum(map(_processor_seconds, pids))
+            used = sum(map(processor_seconds, pids))
             done = {watched: files(watched) for watched in chance.sample((True, False), 2)}
-            used = sum(map(_processor_seconds, pids)) - used
+            used = sum(map(processor_seconds, pids)) - used
             took = used / (plan.seconds + _SETTLE_SECONDS)
             slices.append(Slice(done[True], done[False], took, load()))
     return slices, {"settings": settings, "machine": on}
-
-
-def _processor_seconds(pid: int) -> float:
-    """Return what a process has used of the processors."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
