@@ -35,7 +35,7 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 
 # isort: split
 from lustre_mount import build_standin
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program, whole
 from ses_benchmarks.processes import run_to_the_end
 
 MEMORY = Path("/dev/shm")
@@ -165,13 +165,15 @@ def rows(title: str, taken: dict[str, list[Taken]]) -> str:
 def main() -> None:
     """Measure every cell and print a line for each."""
     parser = arguments(__doc__, build=True)
-    parser.add_argument("--rounds", type=int, default=5, help="copies by each program that count")
+    parser.add_argument("--rounds", type=whole(1), default=5, help="copies by each program that count")
     parser.add_argument("--cell", default="", help="only cells with this in the title")
     parser.add_argument(
         "directories", nargs="*", type=Path, help="file systems [default: /dev/shm, /var/tmp]"
     )
     parser.add_argument("--mount", action="store_true", help="four kinds of file systems made for this")
     given = parser.parse_args()
+    if given.mount:
+        as_root()
     with ExitStack() as stack:
         parents = mounted(stack) if given.mount else given.directories or [MEMORY, Path("/var/tmp")]
         places = [stack.enter_context(scratch(parent)) for parent in parents]
@@ -191,4 +193,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -28,7 +28,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ses.demo.processes import answers, free_port
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.whole_site import (
     BIN,
     BUILD,
@@ -257,11 +257,10 @@ class Site:
 
 def main() -> None:
     """Run, print the outcome as JSON, and fail when anything is wrong."""
-    parser = arguments(__doc__)
-    parser.add_argument("--faults", type=int, default=100)
-    parser.add_argument("--files", type=int, default=50_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = arguments(__doc__, faults=100, files=50_000)
+    parser.add_argument("--seed", type=int, default=1, help="of what happens, and when")
     asked = parser.parse_args()
+    as_root()
     with ExitStack() as undo:
         work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-faults-")))
         work.chmod(0o755)
@@ -284,4 +283,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -29,7 +29,7 @@ from ses_benchmarks import (
     site_description,
     tables,
 )
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
@@ -261,4 +261,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

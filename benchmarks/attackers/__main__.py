@@ -38,7 +38,7 @@ from attack import ATTACKS, ON_SERVERS
 from figures import KNOWN_WITHIN, WRITERS, Created, answers, figures, slowdown
 from programs import WRITER
 from ses.demo.processes import free_port
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.probe import compile_program
 from ses_benchmarks.whole_site import (
     BIN,
@@ -281,11 +281,10 @@ class Known:
 
 def main() -> None:
     """Run, print the outcome as JSON, and fail where honest users lost something."""
-    parser = arguments(__doc__)
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--alone", type=float, default=60)
+    parser = arguments(__doc__, seconds=600.0, alone=60.0)
     parser.add_argument("--only", nargs="*", choices=sorted(ATTACKS), default=sorted(ATTACKS))
     asked = parser.parse_args()
+    as_root()
     with ExitStack() as undo:
         work = Path(tempfile.mkdtemp(prefix="ses-attackers-"))
         work.chmod(0o755)
@@ -348,4 +347,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)
