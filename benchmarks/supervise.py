@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,9 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 
 # isort: split
 from fake_table import CREATED, FakeTable
+from ses.demo.storage import mount_union
 from ses_benchmarks.arguments import arguments, as_root, program
-from ses_benchmarks.chain import mounted_union
+from ses_benchmarks.chain import UNION
 from ses_benchmarks.probe import build_probe
 from ses_benchmarks.summary import percentile
 
@@ -54,10 +55,11 @@ def made_place(scratch: Path) -> Iterator[tuple[Path, Place]]:
     """A directory on tmpfs, and a union of two branches there with a table for its files."""
     plain, union, branches = scratch / "plain", scratch / "union", [scratch / "b1", scratch / "b2"]
     stage = branches[1] / ".ses/0"
-    for directory in (plain, union, *branches, stage):
+    for directory in (plain, *branches, stage):
         directory.mkdir(parents=True)
     socket = scratch / "agent.sock"
-    with mounted_union(branches, union):
+    with ExitStack() as undo:
+        mount_union(union, branches, undo, UNION)
         table = FakeTable(socket)
         try:
             table.mount(union.stat().st_dev, str(union))
