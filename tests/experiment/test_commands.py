@@ -33,7 +33,7 @@ def test_one_round_alone_has_an_interval_without_ends(monkeypatch):
 
 def test_what_was_measured_is_printed_though_the_picture_cannot_be_written(monkeypatch, tmp_path):
     runs = [read2.Run(arm, rate, 1e8, 1e-9) for arm in read2.ARMS for rate in (1e8, 0.0)]
-    monkeypatch.setattr("ses_experiment.commands.read2.run", lambda _: None)
+    monkeypatch.setattr("ses_experiment.commands.options.run", lambda _: None)
     monkeypatch.setattr("ses_experiment.commands.read2.lines", lambda _: read2.lines(runs))
     monkeypatch.setattr("ses_experiment.commands.read2.cost", lambda _, arm: read2.cost(runs, arm))
     (tmp_path / "file.svg").mkdir()

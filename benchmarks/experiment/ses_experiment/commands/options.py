@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -19,25 +21,45 @@ Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_THREADS = 16  # of the union: its few default threads would serialise writers
 
-threads_option = click.option(
-    "--threads", type=click.IntRange(MIN_THREADS), default=MIN_THREADS, show_default=True, metavar="N",
-    help="Threads of mergerfs, at least 16: its few default threads would serialise writers.",
-)  # fmt: skip
-seed_option = click.option(
+seed = click.option(
     "--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of all that is random."
 )
-build_option = click.option(
+build = click.option(
     "--build", type=Existing(file_okay=False),
     help="Where CMake built libses. [build/libses of the checkout]",
 )  # fmt: skip
 
 
-def rounds_option(rounds: int) -> Callable[[Command], Command]:
-    """Give a command the option to say how often each arm is run."""
+def number(
+    name: str, default: int, about: str, unit: str = "N", least: int = 1, most: int | None = None, **more: str
+) -> Callable[[Command], Command]:
+    """Give a command an option of a whole number; ``argument``: the name it has there, if another."""
     return click.option(
-        "--rounds", type=click.IntRange(1), default=rounds, show_default=True, metavar="N",
-        help="Rounds of each arm; arms take turns.",
+        *(name, *more.values()), type=click.IntRange(least, most), default=default, show_default=True,
+        metavar=unit, help=about,
     )  # fmt: skip
+
+
+def rounds(rounds: int, about: str = "Rounds of each arm; arms take turns.") -> Callable[[Command], Command]:
+    """Give a command the option to say how often each arm is run."""
+    return number("--rounds", rounds, about)
+
+
+threads = number(
+    "--threads", MIN_THREADS,
+    "Threads of mergerfs, at least 16: its few default threads would serialise writers.", least=MIN_THREADS,
+)  # fmt: skip
+seconds = number("--seconds", 30, "How long users begin files in each round.", "SECONDS", least=5)
+resume = click.option(
+    "--resume", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Keep finished runs in this file, and do not run again what is in it. "
+    "[a new file in the current directory]",
+)  # fmt: skip
+
+
+def kept_in(resume: Path | None, name: str) -> Path:
+    """Return the file of ``--resume``, or a new one with the name of an experiment."""
+    return resume or Path(f"ses-{name}-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -54,7 +76,7 @@ NUMBERS = Parsed("numbers", _numbers)
 """Whole numbers from 1 on, separated by commas, each once."""
 
 
-def plot_option(figures: str) -> Callable[[Command], Command]:
+def plot(figures: str) -> Callable[[Command], Command]:
     """Give a command the option to draw what it measured, in the form of a paper's figures."""
     return click.option(
         "--plot", type=PICTURE, metavar="FILE", help=f"Draw it in the form of {figures}: PNG or SVG."

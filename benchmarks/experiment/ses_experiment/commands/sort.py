@@ -10,16 +10,15 @@ from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment.commands.options import run
+from ses_experiment.commands import options
 from ses_experiment.machine import load
 from ses_experiment.papers.two_pass import Near, Pass, measure
 
 
 @click.command(epilog=examples("ses experiment sort --size 256"))
-@click.option(
-    "--size", "megabytes", type=click.IntRange(16, 1024), default=64, show_default=True, metavar="MIB",
-    help="What is sorted; of memory it has a quarter.",
-)  # fmt: skip
+@options.number(
+    "--size", 64, "What is sorted; of memory it has a quarter.", "MIB", 16, 1024, argument="megabytes"
+)
 @json_option
 def sort(megabytes: int, as_json: bool) -> None:
     """Predict an external two-pass sort by the model of READ2, run it, and sort near the data.
@@ -29,7 +28,7 @@ def sort(megabytes: int, as_json: bool) -> None:
     1 when their output is not that of one sort.
     """
     before = load()
-    passes, near = run(lambda interrupts, progress: measure(megabytes, interrupts, progress))
+    passes, near = options.run(lambda interrupts, progress: measure(megabytes, interrupts, progress))
     predicted, measured = (
         sum(sort_pass.predicted for sort_pass in passes),
         sum(sort_pass.measured for sort_pass in passes),
