@@ -80,6 +80,6 @@ def create_app(config: ServiceConfig) -> APIFlask:
 
     storage = (selections, placements, places, files, nodes, ledger, elements, element_changes, quotas)
     people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge, runs)
-    for area in (*storage, *people, health):
-        app.register_blueprint(area.blueprint)
+    for routes in (*storage, *people, health):
+        app.register_blueprint(routes.area)
     return app
