@@ -48,13 +48,12 @@ def file_record(record: File, detail: Detail) -> files.Received:
 
 def report(report: Report, *, complete: bool) -> files.Report:
     """Return sums of files."""
-    by = ("elements", "applications", "jobs", "users", "vos", "hours")
-    sums: JSON = {name: [_sum(total) for total in getattr(report, name)] for name in by}
+    sums: JSON = {f"{by}s": [_sum(total) for total in totals] for by, totals in report.sums.items()}
+    sums["kinds"] = [kind.but(name=kind.name.partition(" ")[0]) for kind in sums["kinds"]]
     return files.Report(
         **sums,
         complete=complete,
         total=_sum(report.total),
-        kinds=[_sum(kind).but(name=kind.name.partition(" ")[0]) for kind in report.kinds],
         causes=[files.Cause(cause=cause, files=count) for cause, count in report.causes.items()],
         advice=report.advice,
     )

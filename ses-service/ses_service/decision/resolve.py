@@ -143,10 +143,7 @@ def next_change(sets: Iterable[RequirementSet], now: float) -> float:
     bounds = (
         bound
         for requirement_set in sets
-        for requirement in (
-            *requirement_set.requirements,
-            *(requirement_set.profile.requirements if requirement_set.profile else ()),
-        )
+        for requirement in requirement_set.with_profile
         for bound in (requirement.valid_from, requirement.valid_until)
         if bound is not None and bound > now
     )

@@ -44,12 +44,8 @@ def stated(vo: str, homes: Mapping[str, str], sets: SetIndex, now: float) -> dic
         user = name if level is Level.USER else name.partition(":")[0]
         if level not in (Level.USER, Level.APPLICATION) or homes.get(user) != vo:
             continue
-        profiled = of_set.profile.requirements if of_set.profile else ()
-        own = {
-            requirement.kind: requirement
-            for requirement in (*profiled, *of_set.requirements)
-            if requirement.applies(now)
-        }
+        applying = (entry for entry in reversed(of_set.with_profile) if entry.applies(now))
+        own = {requirement.kind: requirement for requirement in applying}
         for kind, entry in own.items():
             known = strictest.get((user, kind))
             if known is None or (entry.bound < known.bound) == kind.at_most:

@@ -85,9 +85,7 @@ def without(
 
 def _applies(requirement_set: RequirementSet) -> bool:
     """Whether a set says something, and to somebody: stored profiles apply where they are taken up."""
-    return requirement_set.level is not Level.PROFILE and bool(
-        requirement_set.requirements or requirement_set.profile
-    )
+    return requirement_set.level is not Level.PROFILE and requirement_set.says_anything
 
 
 def subject_of(requirement_set: RequirementSet) -> Subject:

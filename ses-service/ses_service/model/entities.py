@@ -140,6 +140,16 @@ class RequirementSet:
     definition: str = ""
     measured: MeasuredRun | None = None
 
+    @property
+    def says_anything(self) -> bool:
+        """Whether it requires anything, by itself or by its profile."""
+        return bool(self.requirements or self.profile)
+
+    @property
+    def with_profile(self) -> tuple[Requirement, ...]:
+        """Its own requirements, then those of its profile."""
+        return self.requirements + (self.profile.requirements if self.profile else ())
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRequirement:

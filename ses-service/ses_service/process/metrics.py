@@ -174,10 +174,7 @@ class _State(Collector):
 class Metrics:
     """The application's registry and what is counted per request."""
 
-    def __init__(
-        self,
-        parts: Readiness,
-    ) -> None:
+    def __init__(self, parts: Readiness) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "ses_requests_total", "Requests.", ["method", "route", "status"], registry=self._registry

@@ -13,10 +13,7 @@ def required(sets: SetIndex) -> Iterator[Requirement]:
     """Give what anybody requires; a profile counts for those that have it."""
     for (level, _), requirement_set in sets.items():
         if level is not Level.PROFILE:
-            yield from (
-                *requirement_set.requirements,
-                *(requirement_set.profile.requirements if requirement_set.profile else ()),
-            )
+            yield from requirement_set.with_profile
 
 
 def required_kinds(sets: SetIndex) -> set[str]:

@@ -66,7 +66,7 @@ def requirement_sets(asked: RequirementsQuery) -> messages.RequirementSets:
         sets=[
             render.requirement_set(requirement_set)
             for requirement_set in listed
-            if requirement_set.requirements or requirement_set.profile
+            if requirement_set.says_anything
         ]
     )
 
