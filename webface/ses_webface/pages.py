@@ -1,7 +1,5 @@
 """What all pages share: filters that put values into words, and pages for errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers as people type and read them; sizes of units come with each kind from the service."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

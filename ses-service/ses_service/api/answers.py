@@ -3,8 +3,6 @@
 Nothing here is needed to answer: the schemas are made where the document is asked for.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

@@ -4,8 +4,6 @@
 them.  One process must serve an application: the ledger is in its memory.
 """
 
-from __future__ import annotations
-
 from apiflask import APIFlask
 from flask import request
 

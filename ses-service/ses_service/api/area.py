@@ -1,7 +1,5 @@
 """Routes of one area: who may call each, what is asked, what is answered, and what the contract says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec

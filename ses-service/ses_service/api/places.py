@@ -1,7 +1,5 @@
 """What is done with places for a caller, as plain functions: caller and request in, an answer out."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence

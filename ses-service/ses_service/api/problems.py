@@ -1,7 +1,5 @@
 """Errors as the caller gets them: one exception tree, one rendering (RFC 9457 problem+json)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Profiles as requests name them: those of the vocabulary and those people stored."""
 
-from __future__ import annotations
-
 import difflib
 
 from ses_service.api.problems import ForbiddenProblem, InvalidProblem, UnknownNameProblem

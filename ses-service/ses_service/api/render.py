@@ -3,8 +3,6 @@
 Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unknown is ``None``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Answers about the knowledge base: descriptions, changes and conflicts, with every value as Turtle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rdflib import RDF, URIRef

@@ -1,7 +1,5 @@
 """Elements, groups of them and what the monitor saw of them, in the shapes of the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ses_client.messages import element_groups, elements

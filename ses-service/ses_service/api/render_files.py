@@ -1,7 +1,5 @@
 """Files, their verdicts and sums of them, in the shapes of the contract."""
 
-from __future__ import annotations
-
 from ses_client.messages import files
 from ses_client.messages.message import JSON
 

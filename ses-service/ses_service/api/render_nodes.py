@@ -1,7 +1,5 @@
 """Answers about nodes, in the shapes of the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ses_client.messages import nodes

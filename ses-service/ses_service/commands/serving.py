@@ -1,7 +1,5 @@
 """A service from its options: what it stands on is made, started, and ended in turn."""
 
-from __future__ import annotations
-
 import pwd
 import time
 from collections.abc import Iterator

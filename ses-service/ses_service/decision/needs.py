@@ -5,8 +5,6 @@ of the sizes that files like it had.  Its generation is a digest of all that, th
 agent that has it gets nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How often what was required was met, by element, hour, application, job, user and VO.  Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

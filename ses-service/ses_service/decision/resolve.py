@@ -5,8 +5,6 @@ level for that kind and no other.  At one level, what the set states goes before
 A requirement outside its time is as if it were not stated.  Does not look anything up: sets are passed in.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

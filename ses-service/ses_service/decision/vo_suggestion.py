@@ -6,8 +6,6 @@ of what their files got where that is less.  A bound that most files miss orders
 refuses none, as what is proposed is soft.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Asked of every requirement set that somebody stated, within the storage system o
 never leave their storage system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias

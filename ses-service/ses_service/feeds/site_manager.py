@@ -5,8 +5,6 @@ While the knowledge base is away, the last that was read stays in use and its ag
 starts meanwhile uses what an earlier one kept.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What can go wrong with the knowledge base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -4,8 +4,6 @@ Kept are the store's answers, question by question, and not what was made of the
 questions than the one that wrote the file finds no answers in it and starts without.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

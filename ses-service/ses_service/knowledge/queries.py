@@ -4,8 +4,6 @@ Inputs are written ``$name`` in the files (results ``?name``) and replaced by se
 only, so that whatever a name holds stays a term and never becomes SPARQL.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """A requirement set as the statements the store keeps of it."""
 
-from __future__ import annotations
-
 from rdflib import RDF, RDFS, SKOS, XSD, Graph, Literal, URIRef
 
 from ses_service.knowledge.queries import Statement

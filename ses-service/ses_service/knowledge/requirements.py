@@ -1,7 +1,5 @@
 """Requirement sets in the store: read all, replace one."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ per process: a service that should know another kind is restarted. What :mod:`se
 the predicted kinds is held against it by a test.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Iterator, Mapping

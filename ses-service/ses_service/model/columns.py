@@ -4,8 +4,6 @@ The columns of static facts are built once per description of the site, those of
 per sample.  Row ``i`` of every column is about ``table.elements[i]``; unknown is ``nan``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar

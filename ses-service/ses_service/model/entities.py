@@ -5,8 +5,6 @@ everywhere in here; units people write (``MB/s``, ``GiB``) are turned into these
 ontology says (:mod:`ses_service.model.kinds`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum

@@ -3,8 +3,6 @@
 One registry per application, read in one process.  No label holds a user, a path or a token.
 """
 
-from __future__ import annotations
-
 import collections
 import itertools
 import time

@@ -1,7 +1,5 @@
 """Keeps the quotas that the monitor sees, and how fast each is used up, also over a restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

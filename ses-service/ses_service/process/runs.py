@@ -4,8 +4,6 @@ A person's are one file, written when one is started, taken, to be stopped or ov
 asks for runs, is in memory only.  A run is given out once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """The parts of a running service, what they are made from, and how they start and stop."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable

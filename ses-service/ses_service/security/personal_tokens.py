@@ -7,8 +7,6 @@ A token of a user of this machine is not accepted while the machine knows no suc
 name.  It is looked at once a minute, and the token kept: a name service that is away ends nothing for good.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pwd

@@ -9,8 +9,6 @@ The token is not kept: it says whose it is, from where and since when, and carri
 key of this service, which outlives a restart.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """What anybody requires, of all requirement sets.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ses_service.decision.resolve import SetIndex

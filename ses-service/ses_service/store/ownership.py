@@ -9,8 +9,6 @@ with the process, however it ends.
 Belongs to one thread at a time.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Collection, Iterator

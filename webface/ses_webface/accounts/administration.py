@@ -1,7 +1,5 @@
 """People and virtual organisations: who may sign in, whose VO they are of, and what they may change."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Who may see why a file went where it went, and the sentence that explains it."""
 
-from __future__ import annotations
-
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 from ses_client.messages.files import File, Received

@@ -1,7 +1,5 @@
 """What the list of files can be narrowed to."""
 
-from __future__ import annotations
-
 from zoneinfo import ZoneInfo
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]

@@ -1,7 +1,5 @@
 """Pages of files: a list, sums of it, its download, and one file's explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from flask import Blueprint, Response, abort, render_template, request

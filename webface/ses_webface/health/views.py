@@ -1,7 +1,5 @@
 """The health page, for administrators: which parts work, and which node or exporter is silent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Pages of the history: the list, one change, and the question before it is undone."""
 
-from __future__ import annotations
-
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from ses_client.errors import ConflictError, RefusedError, SesError

@@ -4,8 +4,6 @@ Reads the Turtle of the service's history line by line, as it is written there: 
 a line.  It does NOT understand Turtle; what looks different is shown as it is.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Pages of profiles: all of them, and one with what files got of what was predicted."""
 
-from __future__ import annotations
-
 from flask import Blueprint, abort, render_template
 from ses_client.messages.files import cause_words
 

@@ -1,7 +1,5 @@
 """What people may do with requirement sets, and the questions pages ask about them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pages of requirements: what applies, one set's form, and the live ranking beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import structlog

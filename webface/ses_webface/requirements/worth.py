@@ -1,7 +1,5 @@
 """What a requirement set was worth: what the files that it is for got since it is as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Changes of elements by administrators: each is shown before it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import structlog

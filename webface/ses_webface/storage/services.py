@@ -1,7 +1,5 @@
 """Turns elements into a map: tiles of single elements, or of groups of them where there are too many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

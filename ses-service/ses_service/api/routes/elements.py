@@ -1,7 +1,5 @@
 """Elements and storage systems as they are now."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

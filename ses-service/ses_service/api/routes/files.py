@@ -1,7 +1,5 @@
 """Files: what each received, and whether that is what was required."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Health, readiness and metrics; open to everyone, and without anything about persons."""
 
-from __future__ import annotations
-
 from flask import Response
 from ses_client.messages.elements import Check, Health, Readiness
 

@@ -1,7 +1,5 @@
 """What the ledger has learned about the sizes of files."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

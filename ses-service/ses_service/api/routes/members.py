@@ -1,7 +1,5 @@
 """Members of virtual organisations, as portals know them."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

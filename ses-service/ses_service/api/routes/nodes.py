@@ -1,7 +1,5 @@
 """Nodes: which suit a task, what their agents announce, and which of them report."""
 
-from __future__ import annotations
-
 from ses_client.messages.announcements import AnnouncementTaken
 from ses_client.messages.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
 

@@ -1,7 +1,5 @@
 """Placements: which there are, and why each is where it is."""
 
-from __future__ import annotations
-
 from ses_client.messages.selections import PlacementList, PlacementRecord
 
 from ses_service.api import operations, render

@@ -1,7 +1,5 @@
 """``/v1/places``: directories that are given with a claim."""
 
-from __future__ import annotations
-
 from ses_client.messages.places import Place, PlaceGiven, PlaceList
 
 from ses_service.api import operations, places

@@ -1,7 +1,5 @@
 """Quotas of users, groups and projects, and when they are used up."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

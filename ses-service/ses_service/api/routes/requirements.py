@@ -5,8 +5,6 @@ apply to them; a portal changes any on behalf of the person it names in ``X-Acti
 any.
 """
 
-from __future__ import annotations
-
 import re
 
 from flask import request

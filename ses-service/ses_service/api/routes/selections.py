@@ -1,7 +1,5 @@
 """``POST /v1/selections``: where would a file go?  Changes nothing."""
 
-from __future__ import annotations
-
 from ses_client.messages.selections import Selection
 
 from ses_service.api import operations

@@ -1,7 +1,5 @@
 """Sessions of nodes and users that MUNGE knows."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from flask import current_app, request

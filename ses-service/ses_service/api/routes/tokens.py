@@ -1,7 +1,5 @@
 """Tokens that people make for themselves."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What people can require, and in which units: the vocabulary, for portals and commands."""
 
-from __future__ import annotations
-
 from ses_client.messages.vocabulary import Vocabulary, Workload
 
 from ses_service.api import render

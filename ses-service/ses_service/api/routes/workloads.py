@@ -1,7 +1,5 @@
 """``POST /v1/workloads/expansions``: what follows from a sentence about a program.  Stores nothing."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -4,8 +4,6 @@ Pure functions from a description of the site to the description after the chang
 shapes say. An element is named by its storage system and its own name, as everywhere outside the store.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches

@@ -5,8 +5,6 @@ one request, on condition that nothing changed since the plan was made, with its
 at all.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

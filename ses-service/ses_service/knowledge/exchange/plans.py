@@ -1,7 +1,5 @@
 """A change of the knowledge base before it is made: what it would do, and the one request that does it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count

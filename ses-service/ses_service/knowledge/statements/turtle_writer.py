@@ -1,7 +1,5 @@
 """Descriptions as Turtle that is the same whenever what it says is the same: sorted, one property a line."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

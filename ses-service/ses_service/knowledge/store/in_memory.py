@@ -1,7 +1,5 @@
 """A graph in memory, asked like a store: a file is read with the queries that read the store."""
 
-from __future__ import annotations
-
 from rdflib import Dataset, Graph, URIRef
 from rdflib.query import ResultRow
 

@@ -1,7 +1,5 @@
 """The HTTP client of an RDF store: SPARQL 1.1 Query, Update and Graph Store protocols."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping
