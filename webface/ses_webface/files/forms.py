@@ -94,11 +94,6 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
         }
 
     @property
-    def narrowed(self) -> bool:
-        """Whether anything but whose files they are was chosen."""
-        return self.chosen > 0
-
-    @property
     def chosen(self) -> int:
         """How many fields were filled in, but whose files they are."""
         return len(self.given.keys() - {"whose"})
