@@ -5,8 +5,6 @@ themselves.  An NVMe namespace with several paths may leave the counting to thes
 own: they are added up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace
