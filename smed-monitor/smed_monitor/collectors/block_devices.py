@@ -1,7 +1,5 @@
 """What the counters of a block device say of the elements on it, by whatever way they were read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from smed_monitor.core.model import Reading

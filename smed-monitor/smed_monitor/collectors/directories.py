@@ -7,8 +7,6 @@ there.  Directories on one disk, or of one server, have its load in common.
 Each directory is looked at in a thread of its own, so that a mount that hangs is unknown by itself.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

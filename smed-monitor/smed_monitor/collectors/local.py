@@ -4,8 +4,6 @@ A read of a hanging mount cannot be stopped, only left behind: it happens in a t
 while that thread hangs the answer is at once that it does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading

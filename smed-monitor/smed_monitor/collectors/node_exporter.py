@@ -5,8 +5,6 @@ lies on no block device (tmpfs, overlay) has space but no rates; NFS has those o
 node sees them, with --collector.mountstats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -61,6 +61,12 @@ class Message(dict[str, Any]):
                 message.pop(name, None)
         return message
 
+    @classmethod
+    def like(cls, source: object, **members: Any) -> Self:
+        """Make one of ``members`` and, for all others, the attributes of these names that ``source`` has."""
+        others = (name for name in _readers(cls) if name not in members)
+        return cls({**{name: getattr(source, name) for name in others}, **members})
+
     def but(self, **members: Any) -> Self:
         """Return a copy with other values of these members."""
         return type(self)({**self, **members})
