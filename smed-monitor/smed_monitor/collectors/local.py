@@ -170,6 +170,22 @@ class Looker:
             answers[name] = {"error": str(error)}
 
 
+class PathsSource(Source):
+    """Looks at all paths of a target at once; one that fails, or hangs, is reported by itself."""
+
+    def __init__(self, target: Target, look: Callable[[str], dict[str, Any]] = look) -> None:
+        self._target, self._looker = target, Looker(look)
+
+    def read(self) -> Reply:
+        """Path -> facts or error, as JSON."""
+        at, until = now(), time.monotonic() + self._target.timeout_seconds
+        return Reply(json.dumps(self.facts(until)).encode(), at)
+
+    def facts(self, until: float) -> dict[str, dict[str, Any]]:
+        """What is found of each by a time of the monotonic clock."""
+        return self._looker.now(self._target.paths, until)
+
+
 class LocalSource(Source):
     """What ``gather`` finds on this node, looked up in a thread that may get stuck without harm."""
 
