@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ses_client.devices import device_of, file_system_of
+from ses_client.errors import SesError
 from ses_client.messages.message import Message
 from ses_client.mounts import MOUNTINFO, mount_of, mount_with, unescaped
 
@@ -179,7 +180,9 @@ def held_in(directory: str) -> int | None:
             return _held(name, os.lstat(name).st_dev)
         return None
 
-    held: int | None = ask_about([directory], add).get(directory)
+    held: int | None = None
+    with suppress(SesError):  # no process may begin
+        held = ask_about([directory], add).get(directory)
     return held
 
 
