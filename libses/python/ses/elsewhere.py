@@ -22,6 +22,7 @@ from typing import Any
 
 from ses_client.errors import SesError
 
+NO_PROCESS = "See ulimit -u, and how many processes the job or container may have."
 PATIENCE = 2.0  # seconds until something counts as hanging
 _SOON = 0.05  # seconds until the rest is asked about all at once
 # Seconds in which a process must have begun; else it is tried anew. One that is forked while other threads
@@ -156,9 +157,8 @@ def _fork() -> int:
         try:
             pid = os.fork()
         except OSError as error:
-            step = "See ulimit -u, and how many processes the job or container may have."
             raise SesError(
-                f"No process can begin that looks at what may hang: {error.strerror}.", step
+                f"No process can begin that looks at what may hang: {error.strerror}.", NO_PROCESS
             ) from error
         finally:
             if collects and pid:

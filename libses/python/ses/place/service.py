@@ -30,7 +30,7 @@ from ses_client.messages.message import JSON
 from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
-from ses.elsewhere import PATIENCE, close_all_from
+from ses.elsewhere import NO_PROCESS, PATIENCE, close_all_from
 from ses.place.claims import FIRST_NAMESPACE, Holder, holder, namespace, of_process
 from ses.place.directories import ask_about, held_in
 from ses.place.request import check_name, random_name
@@ -169,8 +169,14 @@ def renew_while_it_lives(
 
 def kept(client: ServiceClient, place: PlaceGiven, held: Holder) -> PlaceGiven:
     """Leave a process behind that does so, where it has to; it holds nothing of this one open."""
-    if not needs_renewal(place) or os.fork():
-        return place
+    try:
+        if not needs_renewal(place) or os.fork():
+            return place
+    except OSError as error:
+        release(client, place)
+        raise SesError(
+            f"No process can begin that renews the place: {error.strerror}.", NO_PROCESS
+        ) from error
     try:
         os.setsid()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
