@@ -215,6 +215,25 @@ static __attribute__((noinline)) bool has_changed(const struct ses_creation *cre
 }
 
 /*
+ * Is it the staged file all the same, of which the union shows another owner, group or mode than it
+ * has (mount options umask, uid and gid)?  Nothing tells files apart there then.  Both of its names
+ * have its time, and the first one all that is STAGED.
+ */
+static __attribute__((noinline)) bool is_disguised(const struct ses_creation *creation,
+                                                   const struct staged *staged) {
+  struct statx *stat = creation->stat;
+  int flags = AT_SYMLINK_NOFOLLOW;
+  if (ses_sys_statx(AT_FDCWD, creation->answer->stage, flags, STATX_BASIC_STATS, stat) != 0 ||
+      stat->stx_ino != creation->inode || stat->stx_nlink < 2 || !is_staged(stat, staged))
+    return false;
+  flags |= AT_STATX_FORCE_SYNC;
+  return ses_sys_statx(creation->dirfd, creation->path, flags, STATX_BASIC_STATS, stat) == 0 &&
+         is_file(stat, ANY_INODE) && stat->stx_nlink >= 2 && stat->stx_size == 0 &&
+         stat->stx_mtime.tv_sec == staged->created.tv_sec &&
+         stat->stx_mtime.tv_nsec == staged->created.tv_nsec;
+}
+
+/*
  * FD is what the name led to, or why it led nowhere; INODE is then what the
  * union calls the staged file, which has to have its first name still.  0, or
  * what is wrong.  The name is looked at only then: the way to it costs more
@@ -232,6 +251,8 @@ static int identify(const struct ses_creation *creation, struct staged *staged, 
       seen = look(creation, staged, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW | sync,
                   inode);
   } while (failed && seen == -ESTALE && ++looks < MAX_LOOKS && has_changed(creation, staged));
+  if (failed && seen == -ESTALE && is_disguised(creation, staged))
+    return -EOPNOTSUPP;
   return failed && (seen == -EXDEV || seen == -ESTALE) ? seen : failed;
 }
 
