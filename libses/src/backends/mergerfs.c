@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/quota.h>
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -32,6 +33,10 @@
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
 #define MIN_FREE (1ull << 20)
 #define MAX_LOOKS 32 /* at a file that others change */
+
+#ifndef SYS_quotactl_fd /* Linux 5.14 */
+#define SYS_quotactl_fd 443
+#endif
 
 /* Is the component at AT, which ends before END, WORD? */
 static bool is_component(const char *at, const char *end, const char *word, size_t length) {
@@ -296,6 +301,35 @@ static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
 }
 
 /*
+ * Why user or group ID, as KIND says, may store no file of BYTES where FD is, or 0.  To make a file
+ * takes one more inode of a quota, and often no byte: that none is left shows at its first write,
+ * when it is too late for another branch.  Above the soft limit nothing is left.  Of a small quota
+ * 0.6 have to be left, as of a small branch.
+ */
+static __attribute__((noinline)) int no_quota(int fd, int kind, unsigned id, uint64_t bytes) {
+  struct if_dqblk quota = {0};
+  if (ses_sys4(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, kind), id, ses_address(&quota)) != 0)
+    return 0;
+  uint64_t limit = quota.dqb_bhardlimit, used = quota.dqb_curspace;
+  if (quota.dqb_bsoftlimit && (limit == 0 || used / QIF_DQBLKSIZE > quota.dqb_bsoftlimit))
+    limit = quota.dqb_bsoftlimit;
+  if (limit == 0 || limit > UINT64_MAX / QIF_DQBLKSIZE)
+    return 0;
+  limit *= QIF_DQBLKSIZE;
+  uint64_t left = used < limit ? limit - used : 0, ample = limit / 10 * 6;
+  return left < MIN_FREE ? -EDQUOT : left < (bytes < ample ? bytes : ample) ? -EFBIG : 0;
+}
+
+/* The same for all whose quota the file counts in; the kernel lets nobody ask for others, and holds
+ * root to none. */
+static int no_quotas(int fd, const struct staged *staged, uint64_t bytes) {
+  if (staged->uid == 0)
+    return 0;
+  int failed = no_quota(fd, USRQUOTA, staged->uid, bytes);
+  return failed ? failed : no_quota(fd, GRPQUOTA, staged->gid, bytes);
+}
+
+/*
  * Make the staged file; its descriptor, or -errno.  Opened, not only made: so it
  * shows, while nothing has the name yet, that the program can have one more
  * descriptor, without which the original call creates no file.
@@ -309,6 +343,8 @@ static int stage(struct ses_creation *creation, struct staged *staged) {
   int failed = no_room(fd, creation->bytes);
   if (!failed)
     failed = set_attributes(creation, fd, staged);
+  if (!failed)
+    failed = no_quotas(fd, staged, creation->bytes);
   if (!failed)
     return fd;
   ses_sys_close(fd);
