@@ -110,7 +110,8 @@ static int set_attributes(struct ses_creation *creation, int fd, struct staged *
     return 0;
   if (!inherits) /* the branch gives groups its own way (mount option grpid) */
     return -EPERM;
-  return (int)ses_sys3(SYS_fchown, fd, -1, (long)group);
+  failed = (int)ses_sys3(SYS_fchown, fd, -1, (long)group);
+  return failed == -EPERM ? -EACCES : failed; /* not of the branch: of a directory of others */
 }
 
 static int unlink_at(int dirfd, const char *path) {
