@@ -18,6 +18,7 @@ from ses_client.messages.message import Message
 from ses_client.mounts import MOUNTINFO, Mount, mount_of, parse_mounts
 
 from ses.elsewhere import PATIENCE, ask_elsewhere
+from ses.place.quotas import quota_left
 
 _LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
@@ -97,6 +98,7 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
     number = mount_of(here)
     mount = mounts.get(number)
     file_system = file_system_of(mount, status.st_dev)
+    free, left = space.f_bavail * space.f_frsize, quota_left(here, status)
     reason = ""
     if space.f_flag & os.ST_RDONLY:
         reason = "it is mounted read-only"
@@ -104,6 +106,8 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
         reason = "you may not write there"
     elif space.f_files and not space.f_favail:
         reason = "it has no inodes left"
+    elif left == 0:
+        reason = "your quota there is used up, or your group's"
     return {
         "reason": reason,
         "path": path,
@@ -113,7 +117,7 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
         "file_system": file_system,
         "device": device_of(mount, file_system),
         "size": space.f_blocks * space.f_frsize,
-        "free": space.f_bavail * space.f_frsize,
+        "free": free if left is None else min(free, left),
         "held": {item: held for item in below if (held := _held(item, status.st_dev)) is not None},
     }
 
