@@ -1,7 +1,5 @@
 """A thread that repeats a step until it is stopped."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 
@@ -28,6 +26,11 @@ class Loop:
     def stopping(self) -> bool:
         """Whether ``stop`` was called."""
         return self._stopped.is_set()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it began and has not ended."""
+        return self._thread.is_alive()
 
     def start(self) -> None:
         """Begin."""
