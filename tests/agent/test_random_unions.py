@@ -25,6 +25,7 @@ OPTIONS = (
     *("dropcacheonclose=true", "moveonenospc=true", "func.getattr=newest", "func.mkdir=mfs", "xattr=nosys"),
     *("link_cow=true", "inodecalc=path-hash", "cache.statfs=2", "async_read=false", "posix_acl=true"),
     *("ignorepponrename=true", "link-exdev=rel-symlink", "nullrw=false", "security_capability=false"),
+    *("umask=022", "gid=4242"),
 )
 PROGRAMS = (
     "dd if=/dev/zero of={n}.dd bs=4k count=5 status=none; cat {n}.dd | wc -c",

@@ -151,6 +151,44 @@ def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
     assert {on_of(agent) for _ in range(4)} == set(branches) - {refused}
 
 
+READ_ONLY = """
+for branch in {branches}; do mount --bind $branch $branch; mount -o remount,bind,ro $branch; done
+exec setpriv --reuid {user} --clear-groups sh -c 'echo > inside-1; echo > inside-2; echo > inside-3'
+"""
+OF_OTHERS = (
+    "exec setpriv --reuid {user} --clear-groups sh -c 'for n in 1 2 3; do echo > others/inside-$n; done'"
+)
+
+
+@pytest.mark.parametrize("script", [READ_ONLY, OF_OTHERS], ids=["read-only", "group-of-others"])
+def test_what_one_program_may_not_do_keeps_no_branch_from_others_of_its_user(
+    agent: Agent, open_way: Path, branches: dict[str, Path], public_wrapper: Path, base: Path, script: str
+) -> None:
+    """One sees the branches read-only, as services and containers do; one makes files in a directory that
+    hands on a group which its user is not in."""
+    for directory in (open_way, *branches.values()):
+        directory.chmod(0o1777)
+    (others := open_way / "others").mkdir()
+    os.chown(others, 0, 1234)
+    others.chmod(0o2777)
+    logs = [base / "logs" / name for name in ("before", "inside", "outside")]
+    logs[0].parent.mkdir()
+    logs[0].parent.chmod(0o777)
+    outside = ["setpriv", "--reuid", str(ALICE), "--clear-groups", "sh", "-c"]
+    inside = script.format(branches=" ".join(map(str, branches.values())), user=ALICE)
+    commands = [
+        [*outside, "echo > before-1; echo > before-2"],
+        ["unshare", "--mount", "sh", "-ec", inside],
+        [*outside, CREATES.format(n=4, name="outside")],
+    ]
+    for command, log in zip(commands, logs, strict=True):
+        way = environment(agent, public_wrapper) | {"SES_LOG": str(log)}
+        subprocess.run(command, cwd=open_way, env=way, check=True, timeout=60)
+    assert [line for line in logs[1].read_text().splitlines() if "a step failed" not in line] == []
+    assert placed(logs[2]) == 4
+    assert not agent.says("is not used for uid")
+
+
 class Disks:
     """Branches that are file systems of their own, of which the service hears a little late."""
 

@@ -247,6 +247,29 @@ def test_every_way_of_caching_will_do(make_union: Callable[..., Union], probes: 
     assert union.agent.leftovers() == []
 
 
+@pytest.mark.parametrize("options", ["umask=022", "umask=002", "uid=1234", "gid=1234", "uid=1234,gid=1234"])
+@pytest.mark.parametrize("exclusive", [0, os.O_EXCL])
+def test_union_that_shows_all_files_with_one_owner_or_mode_leads_to_the_plain_call(
+    make_union: Callable[..., Union], probes: Path, options: str, exclusive: int
+) -> None:
+    """What was made there is not known again: an exclusive create must not meet its own file."""
+    union = make_union(options=f"category.create=ff,{options}")
+    union.agent.choose = lambda _: 1
+    plain, placed = (
+        union.run(
+            probes / "create", "open", str(int(WRITE) | exclusive), "0644", "022", union.path / name,
+            library=library,
+        ).stdout
+        for name, library in (("plain", False), ("placed", True))
+    )  # fmt: skip
+    assert placed == plain
+    assert "fd=3 " in placed
+    assert union.copies(union.path / "placed") == [0 if exclusive else 1]
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, errno.EOPNOTSUPP)]
+    union.run("mktemp", "-p", union.path)
+    assert union.agent.leftovers() == []
+
+
 @pytest.mark.parametrize("flags", [os.O_CREAT | os.O_RDWR, os.O_CREAT | os.O_EXCL | os.O_RDWR])
 @pytest.mark.parametrize("links", [1, 2])
 def test_file_that_somebody_put_in_the_place_of_the_staged_one_is_never_opened(

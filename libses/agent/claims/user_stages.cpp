@@ -80,7 +80,7 @@ void UserStages::prepare_again(uid_t uid, const std::optional<std::string> &targ
     return;
   }
   for (auto &[of, stage] : user->second) {
-    if (target ? of == *target : stage.state == State::kThere) {
+    if (stage.state == State::kThere && (!target || of == *target)) {
       stage.state = State::kWaiting;
       stage.since = now;
       parts_.stager.request(uid, stage.branch, true);

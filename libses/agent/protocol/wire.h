@@ -57,10 +57,11 @@ struct Report {
   return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE && error != EFBIG;
 }
 
-// Is it one that the next create there meets as well?
+// Is it one that the next create there meets as well?  Not EROFS: a container or a service may see
+// a branch, or the union, mounted read-only that others write.
 [[nodiscard]] constexpr bool is_of_branch(int error) {
   return error == ENOSPC || error == EDQUOT || error == EPERM || error == EMLINK ||
-         error == EOPNOTSUPP || error == EROFS || error == EIO;
+         error == EOPNOTSUPP || error == EIO;
 }
 
 struct Choice; // table/choice.h

@@ -117,6 +117,11 @@ UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::
     why = failed(path, "its mode cannot be set");
     return UniqueFd();
   }
+  // A file system that stopped for errors does not say that it is read-only until it is written.
+  if (fchmod(directory.get(), wanted.mode) != 0 && errno == EROFS) {
+    why = failed(path, "cannot be written");
+    return UniqueFd();
+  }
   if (is_made) { // that is no use of it: see remove_stage()
     const time_t before = time(nullptr) - kUsedLately;
     const timespec times[] = {{before, 0}, {before, 0}};

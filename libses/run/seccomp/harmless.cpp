@@ -62,6 +62,7 @@ void make_calls() {
       {SYS_fstat, -1, at},
       {SYS_statfs, nothing, at},
       {SYS_fstatfs, -1, at},
+      {SYS_quotactl_fd, -1, 0, 0, at},
       {SYS_fchown, -1, -1, -1},
       {SYS_fchmod, -1, 0},
       {SYS_getxattr, nothing, nothing, at, 0},

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/quota.h>
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -32,6 +33,10 @@
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
 #define MIN_FREE (1ull << 20)
 #define MAX_LOOKS 32 /* at a file that others change */
+
+#ifndef SYS_quotactl_fd /* Linux 5.14 */
+#define SYS_quotactl_fd 443
+#endif
 
 /* Is the component at AT, which ends before END, WORD? */
 static bool is_component(const char *at, const char *end, const char *word, size_t length) {
@@ -105,7 +110,8 @@ static int set_attributes(struct ses_creation *creation, int fd, struct staged *
     return 0;
   if (!inherits) /* the branch gives groups its own way (mount option grpid) */
     return -EPERM;
-  return (int)ses_sys3(SYS_fchown, fd, -1, (long)group);
+  failed = (int)ses_sys3(SYS_fchown, fd, -1, (long)group);
+  return failed == -EPERM ? -EACCES : failed; /* not of the branch: of a directory of others */
 }
 
 static int unlink_at(int dirfd, const char *path) {
@@ -215,6 +221,25 @@ static __attribute__((noinline)) bool has_changed(const struct ses_creation *cre
 }
 
 /*
+ * Is it the staged file all the same, of which the union shows another owner, group or mode than it
+ * has (mount options umask, uid and gid)?  Nothing tells files apart there then.  Both of its names
+ * have its time, and the first one all that is STAGED.
+ */
+static __attribute__((noinline)) bool is_disguised(const struct ses_creation *creation,
+                                                   const struct staged *staged) {
+  struct statx *stat = creation->stat;
+  int flags = AT_SYMLINK_NOFOLLOW;
+  if (ses_sys_statx(AT_FDCWD, creation->answer->stage, flags, STATX_BASIC_STATS, stat) != 0 ||
+      stat->stx_ino != creation->inode || stat->stx_nlink < 2 || !is_staged(stat, staged))
+    return false;
+  flags |= AT_STATX_FORCE_SYNC;
+  return ses_sys_statx(creation->dirfd, creation->path, flags, STATX_BASIC_STATS, stat) == 0 &&
+         is_file(stat, ANY_INODE) && stat->stx_nlink >= 2 && stat->stx_size == 0 &&
+         stat->stx_mtime.tv_sec == staged->created.tv_sec &&
+         stat->stx_mtime.tv_nsec == staged->created.tv_nsec;
+}
+
+/*
  * FD is what the name led to, or why it led nowhere; INODE is then what the
  * union calls the staged file, which has to have its first name still.  0, or
  * what is wrong.  The name is looked at only then: the way to it costs more
@@ -232,6 +257,8 @@ static int identify(const struct ses_creation *creation, struct staged *staged, 
       seen = look(creation, staged, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW | sync,
                   inode);
   } while (failed && seen == -ESTALE && ++looks < MAX_LOOKS && has_changed(creation, staged));
+  if (failed && seen == -ESTALE && is_disguised(creation, staged))
+    return -EOPNOTSUPP;
   return failed && (seen == -EXDEV || seen == -ESTALE) ? seen : failed;
 }
 
@@ -275,6 +302,35 @@ static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
 }
 
 /*
+ * Why user or group ID, as KIND says, may store no file of BYTES where FD is, or 0.  To make a file
+ * takes one more inode of a quota, and often no byte: that none is left shows at its first write,
+ * when it is too late for another branch.  Above the soft limit nothing is left.  Of a small quota
+ * 0.6 have to be left, as of a small branch.
+ */
+static __attribute__((noinline)) int no_quota(int fd, int kind, unsigned id, uint64_t bytes) {
+  struct if_dqblk quota = {0};
+  if (ses_sys4(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, kind), id, ses_address(&quota)) != 0)
+    return 0;
+  uint64_t limit = quota.dqb_bhardlimit, used = quota.dqb_curspace;
+  if (quota.dqb_bsoftlimit && (limit == 0 || used / QIF_DQBLKSIZE > quota.dqb_bsoftlimit))
+    limit = quota.dqb_bsoftlimit;
+  if (limit == 0 || limit > UINT64_MAX / QIF_DQBLKSIZE)
+    return 0;
+  limit *= QIF_DQBLKSIZE;
+  uint64_t left = used < limit ? limit - used : 0, ample = limit / 10 * 6;
+  return left < MIN_FREE ? -EDQUOT : left < (bytes < ample ? bytes : ample) ? -EFBIG : 0;
+}
+
+/* The same for all whose quota the file counts in; the kernel lets nobody ask for others, and holds
+ * root to none. */
+static int no_quotas(int fd, const struct staged *staged, uint64_t bytes) {
+  if (staged->uid == 0)
+    return 0;
+  int failed = no_quota(fd, USRQUOTA, staged->uid, bytes);
+  return failed ? failed : no_quota(fd, GRPQUOTA, staged->gid, bytes);
+}
+
+/*
  * Make the staged file; its descriptor, or -errno.  Opened, not only made: so it
  * shows, while nothing has the name yet, that the program can have one more
  * descriptor, without which the original call creates no file.
@@ -288,6 +344,8 @@ static int stage(struct ses_creation *creation, struct staged *staged) {
   int failed = no_room(fd, creation->bytes);
   if (!failed)
     failed = set_attributes(creation, fd, staged);
+  if (!failed)
+    failed = no_quotas(fd, staged, creation->bytes);
   if (!failed)
     return fd;
   ses_sys_close(fd);

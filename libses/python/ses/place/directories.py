@@ -20,6 +20,7 @@ from ses_client.messages.message import Message
 from ses_client.mounts import MOUNTINFO, mount_of, mount_with, unescaped
 
 from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
+from ses.place.quotas import quota_left
 
 _LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
@@ -146,6 +147,7 @@ def _seen_of(here: int, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]
     number = mount_of(here)
     mount = mount_with(number, mounts)
     file_system, until = file_system_of(mount, status.st_dev), time.monotonic() + _ADDED_WITHIN
+    free, left = space.f_bavail * space.f_frsize, quota_left(here, status)
     reason = ""
     if space.f_flag & os.ST_RDONLY:
         reason = "it is mounted read-only"
@@ -153,6 +155,8 @@ def _seen_of(here: int, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]
         reason = "you may not write there"
     elif space.f_files and not space.f_favail:
         reason = "it has no inodes left"
+    elif left == 0:
+        reason = "your quota there is used up, or your group's"
     return {
         "reason": reason,
         "path": path,
@@ -162,7 +166,7 @@ def _seen_of(here: int, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]
         "file_system": file_system,
         "device": device_of(mount, file_system),
         "size": space.f_blocks * space.f_frsize,
-        "free": space.f_bavail * space.f_frsize,
+        "free": free if left is None else min(free, left),
         "held": {item: held for item in below if (held := _held(item, status.st_dev, until)) is not None},
     }
 
