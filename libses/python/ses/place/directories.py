@@ -20,7 +20,7 @@ from ses_client.messages.message import Message
 from ses_client.mounts import MOUNTINFO, mount_of, mount_with, unescaped
 
 from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
-from ses.place.quotas import quota_left
+from ses.place.quotas import are_counted, quota_left
 
 _LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
@@ -147,7 +147,8 @@ def _seen_of(here: int, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]
     number = mount_of(here)
     mount = mount_with(number, mounts)
     file_system, until = file_system_of(mount, status.st_dev), time.monotonic() + _ADDED_WITHIN
-    free, left = space.f_bavail * space.f_frsize, quota_left(here, status)
+    free = space.f_bavail * space.f_frsize
+    left = quota_left(here, status) if mount is None or are_counted(mount.options) else None
     reason = ""
     if space.f_flag & os.ST_RDONLY:
         reason = "it is mounted read-only"
