@@ -151,6 +151,19 @@ def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
     assert {on_of(agent) for _ in range(4)} == set(branches) - {refused}
 
 
+def test_a_create_through_another_mount_of_the_union_says_nothing_of_the_branch(
+    agent: Agent, branches: dict[str, Path]
+) -> None:
+    """The user's other programs go on with it: nothing is looked at, or made, again."""
+    with agent.ask() as conversation:
+        staging = branches[conversation.answer.element] / f".ses/{os.getuid()}"
+        staging.rmdir()
+        conversation.report(side.NOT_CREATED, error=errno.EXDEV)
+        conversation.wait_for_end()
+    agent.ask().close()
+    assert not staging.exists()
+
+
 class Disks:
     """Branches that are file systems of their own, of which the service hears a little late."""
 
