@@ -1,7 +1,5 @@
 """Observations as a table for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import click

@@ -4,8 +4,6 @@ Written whole and renamed into place, as node_exporter asks for; the file says w
 because node_exporter repeats it for ever.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping

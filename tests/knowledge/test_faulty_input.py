@@ -1,11 +1,9 @@
 """Promises about descriptions and requirements nobody should give: refused in words, nothing changed."""
 
-import math
-
 import pytest
 from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase, StoreRefusedError
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
-from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
+from ses_service.model.entities import Level, Requirement, RequirementSet
 from ses_service.model.kinds import PREDICTED
 from ses_service.model.limits import MAX_BOUND
 
@@ -119,26 +117,6 @@ def test_a_class_of_nodes_whose_rate_cannot_be_read_is_left_out(
     assert broken != lustre_site
     store.put_graph(SITE_GRAPH, broken)
     assert [node_class.name for node_class in knowledge.environment().node_classes] == ["transfer"]
-
-
-@pytest.mark.parametrize(
-    ("requirements", "message"),
-    [
-        ([Requirement(Kind.FREE_CAPACITY, -1.0)], "not a number from 0 up"),
-        ([Requirement(Kind.FREE_CAPACITY, math.nan)], "not a number from 0 up"),
-        ([Requirement(Kind.FREE_CAPACITY, math.inf)], "not a number from 0 up"),
-        ([Requirement(Kind.FREE_CAPACITY, 1.0, 0.0)], "not greater than 0"),
-        ([Requirement(Kind.FREE_CAPACITY, 1.0), Requirement(Kind.FREE_CAPACITY, 2.0)], "stated twice"),
-    ],
-)
-def test_a_requirement_no_store_should_hold_is_refused(
-    knowledge: KnowledgeBase, requirements: list[Requirement], message: str
-) -> None:
-    with pytest.raises(InvalidDescriptionError, match=message):
-        knowledge.replace_requirements(
-            RequirementSet(Level.USER, "alice", tuple(requirements)), author="alice", now=1.0
-        )
-    assert knowledge.requirement_sets() == ()
 
 
 @pytest.mark.parametrize("minimum", [1e6 / 3, 4462349276.6, 8474337369.372327, 0.1, 1e-9, 123456789.123456])

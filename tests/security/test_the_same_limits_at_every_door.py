@@ -21,9 +21,9 @@ from ses_client.errors import UsageError
 from ses_client.messages.vocabulary import Kind as ClientKind
 from ses_client.names import is_set_name
 from ses_service.api.problems import InvalidProblem
+from ses_service.api.routes.members import AccountIn
 from ses_service.api.routes.requirements import _check_name
 from ses_service.api.schemas import requests
-from ses_service.api.schemas.members import AccountIn
 from ses_service.api.schemas.nodes import AnnouncementIn, NeedRequirement
 from ses_service.knowledge.checks.validation import refused, validate
 from ses_service.knowledge.terms import ODRL, QSM

@@ -1,7 +1,5 @@
 """Makes the portal's application; nothing happens at import."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ SQLite by default, PostgreSQL by URL.  Holds accounts, sessions and failed sign-
 selection service's.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Iterator

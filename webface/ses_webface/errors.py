@@ -1,7 +1,5 @@
 """What can go wrong in the portal itself; faults of the selection service are :mod:`ses_client.errors`."""
 
-from __future__ import annotations
-
 
 class WebfaceError(Exception):
     """Base of the portal's own errors; ``str(error)`` is a sentence a person can act on."""

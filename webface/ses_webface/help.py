@@ -1,7 +1,5 @@
 """The help page: the first steps, the words that pages use, the commands that do the same."""
 
-from __future__ import annotations
-
 from flask import Blueprint, render_template
 
 blueprint = Blueprint("help", __name__, url_prefix="/help")

@@ -1,7 +1,5 @@
 """Prometheus metrics of one portal (one process, many threads: plain counters suffice)."""
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 

@@ -1,7 +1,5 @@
 """Times of requirements: as the service writes them, and as people type and read them in a time zone."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -1,7 +1,5 @@
 """What all pages share: filters that put values into words, and pages for errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -11,12 +9,16 @@ from flask import Flask, g, redirect, render_template, request
 from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
 from ses_client.errors import NotFoundError, RefusedError, SesError, UnavailableError, UsageError
+from ses_client.messages.files import cause_words
+from ses_client.messages.knowledge import set_named_by
 from ses_client.messages.requirements import Requirement
 from ses_client.visible import visible
 from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from ses_webface.database import reason_of
+from ses_webface.files.explaining import state_words, verdict_words
+from ses_webface.history.wording import changed_properties, changed_requirements, subject_words
 from ses_webface.moments import in_words, phase, read_moment
 from ses_webface.portal import portal, words, zone
 from ses_webface.quantities import as_stated, show_bytes, show_number, show_quantity
@@ -64,12 +66,19 @@ def register(app: Flask) -> None:
         missed=lambda predicted: missed_of(predicted, words()),
         field_of=field_of,
         bound_of=bound_of,
+        set_named=set_named_by,
+        subject_title=subject_title,
+        state_words=state_words,
+        verdict_words=verdict_words,
+        cause_words=cause_words,
     )
     app.jinja_env.globals.update(
         level_words=level_words,
         set_title=set_title,
         required_by=lambda name: words().required_by(name),
         page_wanted=page_wanted,
+        changed_requirements=changed_requirements,
+        changed_properties=changed_properties,
     )
     app.jinja_env.finalize = _in_page
     app.jinja_env.trim_blocks = True
@@ -158,6 +167,12 @@ def set_title(level: str, name: str) -> str:
     if level == "user" and name != reader:
         return f"Default of {name}"
     return {"user": "Your default", "vo": f"VO {name}", "site": "Site default"}.get(level, name)
+
+
+def subject_title(subject: str) -> str:
+    """Return what a page calls what was changed: a requirement set, or a thing of the site."""
+    named = set_named_by(subject)
+    return set_title(*named) if named else subject_words(subject)
 
 
 def _reader() -> str | None:

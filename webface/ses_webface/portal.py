@@ -1,7 +1,5 @@
 """What views reach for: the objects one application was made with, and who is signed in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock

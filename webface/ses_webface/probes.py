@@ -4,8 +4,6 @@ Ready means that the database answers.  The selection service is reported but do
 portal unready: without it people read so on the page, which a balancer's 503 would hide.
 """
 
-from __future__ import annotations
-
 from flask import Blueprint, Response, jsonify
 from ses_client.errors import SesError
 from sqlalchemy.exc import SQLAlchemyError

@@ -1,7 +1,5 @@
 """Numbers as people type and read them; sizes of units come with each kind from the service."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 
@@ -20,11 +18,6 @@ def to_canonical(value: float, unit: str, kind: Kind) -> float:
     return float(Decimal(repr(value)) * Decimal(repr(kind.size(unit))))  # 1e-9 is none as a float
 
 
-def in_unit(value: float, unit: str, kind: Kind) -> float:
-    """Convert ``value`` in the kind's unit to ``unit``."""
-    return value / kind.size(unit)
-
-
 def shortest_writing(value: float, kind: Kind) -> tuple[str, str]:
     """Return (number, unit) in which ``value`` (in the kind's unit) is exact and shortest to read.
 
@@ -32,7 +25,7 @@ def shortest_writing(value: float, kind: Kind) -> tuple[str, str]:
     """
     best = (format(value, ".15g"), kind.unit)
     for unit in kind.choices:
-        number = in_unit(value, unit, kind)
+        number = value / kind.size(unit)
         text = format(number, ".6g")
         exact = math.isclose(float(text), number, rel_tol=1e-12)
         if exact and "e" not in text and len(text) < len(best[0]):
@@ -46,7 +39,7 @@ def as_stated(requirement: Requirement, kind: Kind | None) -> tuple[str, str]:
     if kind is None or unit not in kind.sizes:
         return format(requirement.bound, ".15g"), requirement.unit
     shown = next(choice for choice in kind.choices if kind.size(choice) == kind.size(unit))
-    return format(in_unit(requirement.bound * kind.size(requirement.unit), shown, kind), ".15g"), shown
+    return format(requirement.bound * kind.size(requirement.unit) / kind.size(shown), ".15g"), shown
 
 
 def read_quantity(text: str, unit: str, kind: Kind) -> tuple[float, str, str]:

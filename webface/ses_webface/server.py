@@ -1,7 +1,5 @@
 """Serves the portal: one process, several threads, nothing outside the state dir."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import structlog

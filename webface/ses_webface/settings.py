@@ -1,7 +1,5 @@
 """What a portal is started with, and the two secret files it reads or makes."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

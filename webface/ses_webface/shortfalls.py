@@ -1,7 +1,5 @@
 """What an element is expected to give and what it misses, in words: each kind with its own numbers.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ses_client.messages.selections import Candidate, Placement, Prediction

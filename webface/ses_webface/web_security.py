@@ -4,8 +4,6 @@ Views are closed unless marked with :func:`open_to_all`: a forgotten mark locks 
 opens one.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Callable

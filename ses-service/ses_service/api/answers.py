@@ -3,8 +3,6 @@
 Nothing here is needed to answer: the schemas are made where the document is asked for.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -18,8 +16,7 @@ from ses_client.messages.access import Problem
 from ses_client.messages.message import MAY_BE_ABSENT, OR_NULL, Message
 
 from ses_service.api.schemas.kinds import shown_units, without_defaults
-from ses_service.api.schemas.requests import KindName, Moment
-from ses_service.api.schemas.tokens import ScopeName
+from ses_service.api.schemas.requests import KindName, Moment, ScopeName
 from ses_service.ledger.ordered_by import OrderName
 
 Json: TypeAlias = dict[str, Any]

@@ -4,8 +4,6 @@
 them.  One process must serve an application: the ledger is in its memory.
 """
 
-from __future__ import annotations
-
 from apiflask import APIFlask
 from flask import request
 
@@ -80,6 +78,6 @@ def create_app(config: ServiceConfig) -> APIFlask:
 
     storage = (selections, placements, places, files, nodes, ledger, elements, element_changes, quotas)
     people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge, runs)
-    for area in (*storage, *people, health):
-        app.register_blueprint(area.blueprint)
+    for routes in (*storage, *people, health):
+        app.register_blueprint(routes.area)
     return app

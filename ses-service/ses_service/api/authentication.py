@@ -1,7 +1,5 @@
 """Who sends a request, by token, session or UNIX socket, or on this machine; which roles may call a view."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import pwd

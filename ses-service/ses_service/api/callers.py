@@ -5,8 +5,6 @@ their own, those of their own applications and of the VO they belong to, and the
 to be taken up by name, and everybody may read them.  Portals ask for people and refuse them by the same rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ses_service.api.problems import ForbiddenProblem

@@ -1,7 +1,5 @@
 """The OpenAPI document: made from routes and models, kept in ``ses-service/openapi.yaml``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is done with places for a caller, as plain functions: caller and request in, an answer out."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -101,9 +99,9 @@ def shown(now: Runtime, place: Placement) -> Place:
     held = place.held or Held()
     is_open, followed = place.state is PlacementState.OPEN, math.isinf(place.lease_until)
     by_node = followed or now.state.places.node_reports(place.subject.node)
-    return Place(
+    return Place.like(
+        place,
         place_id=place.placement_id,
-        state=place.state.value,
         subject=render.subject(place.subject),
         element=place.element.id,
         storage_system=place.element.storage_system,
@@ -111,16 +109,12 @@ def shown(now: Runtime, place: Placement) -> Place:
         own_directory=has_own_directory(place),
         streams=len(place.elements),
         claimed_bytes=held.claimed,
-        expected_from=place.expected_from,
         written_bytes=held.written if place.bytes_written is None else place.bytes_written,
         made_at=place.placed_at,
         until=held.until,
-        pid=place.pid,
         followed=is_open and followed,
         renewed_by=None if not is_open or held.until is not None else "node" if by_node else "caller",
         renew_within_seconds=RENEW_WITHIN,
-        ended_at=place.ended_at,
-        end_reason=None if place.end_reason is None else place.end_reason.value,
     )
 
 

@@ -1,9 +1,8 @@
 """Errors as the caller gets them: one exception tree, one rendering (RFC 9457 problem+json)."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -24,6 +23,8 @@ from ses_service.knowledge.errors import (
 )
 from ses_service.ledger.errors import NotYoursError, PlacementEndedError, UnknownPlacementError
 from ses_service.ledger.places import TooManyPlacesError
+from ses_service.process.runs import TooManyRunsError, UnknownRunError
+from ses_service.security.personal_tokens import PersonalTokenError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
 from ses_service.store.errors import DatabaseError
@@ -109,22 +110,21 @@ class NothingFitsProblem(Problem):
         )
 
 
-class TooManyRunsProblem(Problem):
-    """The user has as many runs that are not over as one may have."""
-
-    status, slug = 409, "too-many-runs"
-
-
-class TokenProblem(Problem):
-    """There is a token of that name, or there are too many."""
-
-    status, slug = 409, "token-exists"
-
-
 class NotKeptProblem(Problem):
     """What was asked for cannot be written to the service's own files."""
 
     status, slug = 503, "not-kept"
+
+
+@contextmanager
+def written(what: str) -> Iterator[None]:
+    """Raise NotKeptProblem where the block cannot write a file that keeps what the service has of them."""
+    try:
+        yield
+    except OSError as error:
+        raise NotKeptProblem(
+            f"The service cannot write its {what}: {error.strerror}.", headers={"Retry-After": "60"}
+        ) from None
 
 
 class MonitorProblem(Problem):
@@ -260,7 +260,10 @@ def _http_exception(error: HTTPException) -> Response:
 _RETRY = {"Retry-After": str(_RETRY_AFTER)}
 _FROM_INSIDE: tuple[tuple[type[Exception], int, str], ...] = (
     (UnknownPlacementError, 404, "not-found"),
+    (UnknownRunError, 404, "not-found"),
     (TooManyPlacesError, 409, "too-many-places"),
+    (TooManyRunsError, 409, "too-many-runs"),
+    (PersonalTokenError, 409, "token-exists"),
     (PlacementEndedError, 409, "ended"),
     (NotYoursError, 409, "ended"),
     (OtherNodeError, 403, "forbidden"),

@@ -1,7 +1,5 @@
 """Profiles as requests name them: those of the vocabulary and those people stored."""
 
-from __future__ import annotations
-
 import difflib
 
 from ses_service.api.problems import ForbiddenProblem, InvalidProblem, UnknownNameProblem
@@ -41,9 +39,7 @@ def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex
         stored = [
             other
             for (where, other), requirement_set in sets.items()
-            if where is level
-            and (requirement_set.requirements or requirement_set.profile)
-            and owner_of(level, other) == owner
+            if where is level and requirement_set.says_anything and owner_of(level, other) == owner
         ]
         if name not in stored and len(stored) >= limit:
             whose = owner or "the site"

@@ -3,8 +3,6 @@
 Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unknown is ``None``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -165,11 +163,8 @@ def passed_over(many: Iterable[PassedOver], now: float) -> list[requirements.Pas
 
 def kind(described: KindDescription) -> vocabulary.Kind:
     """Return what people must know of a kind."""
-    return vocabulary.Kind(
-        kind=described.kind,
-        spellings=[*described.spellings],
-        label=described.label,
-        definition=described.definition,
+    return vocabulary.Kind.like(
+        described,
         bound=_bound_name(described.kind),
         unit=described.kind.unit,
         units=[*described.units],
@@ -180,14 +175,11 @@ def kind(described: KindDescription) -> vocabulary.Kind:
 
 def profile(profile: Profile) -> vocabulary.Profile:
     """Return a profile."""
-    return vocabulary.Profile(
+    return vocabulary.Profile.like(
+        profile,
         profile=profile.name,
-        label=profile.label,
-        definition=profile.definition,
         requirements=[requirement(stated) for stated in profile.requirements],
         measured=_measured(profile.measured),
-        modified_at=profile.modified_at,
-        modified_by=profile.modified_by,
     )
 
 
@@ -205,9 +197,7 @@ def _bound_name(kind: Kind) -> str:
 
 def subject(subject: Subject) -> requirements.Subject:
     """Return a subject."""
-    return requirements.Subject(
-        user=subject.user, application=subject.application, vo=subject.vo, node=subject.node, job=subject.job
-    )
+    return requirements.Subject.like(subject)
 
 
 def predictions(many: Iterable[Prediction]) -> list[selections.Prediction]:
@@ -289,28 +279,16 @@ def _stripes(placement: Placement) -> JSON:
 
 def placement_summary(placement: Placement) -> selections.Placement:
     """Return a placement without its explanation."""
-    return selections.Placement(
-        placement_id=placement.placement_id,
-        state=placement.state.value,
+    return selections.Placement.like(
+        placement,
         subject=subject(placement.subject),
         element=placement.element.id,
         storage_system=placement.element.storage_system,
         target=placement.element.target,
         **_stripes(placement),
-        path=placement.path,
-        device=placement.device,
-        inode=placement.inode,
         distance=round(placement.distance, PLACES),
         predicted=predictions(placement.predicted),
         requirements=resolved(placement.requirements),
-        placed_at=placement.placed_at,
-        opened_at=placement.opened_at,
-        ended_at=placement.ended_at,
-        end_reason=None if placement.end_reason is None else placement.end_reason.value,
-        bytes_written=placement.bytes_written,
-        expected_bytes=placement.expected_bytes,
-        expected_from=placement.expected_from,
-        decided_by=placement.decided_by,
         lease_until=placement.lease_until if math.isfinite(placement.lease_until) else None,
     )
 
@@ -338,14 +316,13 @@ def held(placement: Placement, now: float) -> JSON:
 
 def sizes(key: SizeKey, sizes: Sizes) -> files.Sizes:
     """Return an entry of the history of sizes."""
-    return files.Sizes(
+    return files.Sizes.like(
+        sizes,
         user=key.user,
         application=key.application or None,
         pattern=key.pattern or None,
-        count=sizes.count,
         median_bytes=sizes.median,
         last_bytes=sizes.last,
-        last_at=sizes.last_at,
     )
 
 
@@ -353,13 +330,10 @@ def placement_record(
     placement: Placement, now: Iterable[Prediction], backends: dict[str, str]
 ) -> selections.PlacementRecord:
     """Return a placement with its explanation, and what it would get from ``now`` on."""
-    return selections.PlacementRecord(
+    return selections.PlacementRecord.like(
+        placement,
         **placement_summary(placement),
         predicted_now=predictions(now),
-        rank=placement.rank,
-        batch_number=placement.batch_number,
-        batch_size=placement.batch_size,
-        notes=list(placement.notes),
         candidates=candidates(placement.candidates, backends),
         refused=refusals(placement.refused),
     )
@@ -367,17 +341,12 @@ def placement_record(
 
 def requirement_set(requirement_set: RequirementSet) -> requirements.RequirementSet:
     """Return a requirement set."""
-    described: JSON = {
-        "definition": requirement_set.definition,
-        "measured": _measured(requirement_set.measured),
-    }
-    return requirements.RequirementSet(
-        level=requirement_set.level.value,
-        name=requirement_set.name,
+    shown = requirements.RequirementSet.like(
+        requirement_set,
         requirements=[requirement(stated) for stated in requirement_set.requirements],
         profile=requirement_set.profile.name if requirement_set.profile else None,
-        revision=requirement_set.revision,
-        modified_at=requirement_set.modified_at,
-        modified_by=requirement_set.modified_by,
-        **(described if requirement_set.level is Level.PROFILE else {}),
+        measured=_measured(requirement_set.measured),
     )
+    if requirement_set.level is not Level.PROFILE:
+        del shown["definition"], shown["measured"]
+    return shown

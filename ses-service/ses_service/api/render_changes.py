@@ -1,7 +1,5 @@
 """Answers about the knowledge base: descriptions, changes and conflicts, with every value as Turtle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rdflib import RDF, URIRef
@@ -17,6 +15,8 @@ from ses_service.knowledge.statements.statements import Facts, Value
 from ses_service.knowledge.statements.turtle_writer import block, head, iri, value_text
 from ses_service.knowledge.terms import SITE_GRAPH, requirement_set_of
 
+_SUBJECTS = 200  # listed of a change
+
 
 def page(
     part: str, revision: str, described: Sequence[tuple[URIRef, Facts]], more: str | None
@@ -30,29 +30,21 @@ def page(
     return knowledge.KnowledgePage(part=part, revision=revision, head=head(), subjects=blocks, next=more)
 
 
-def made(plan: Plan, number: int | None, dry_run: bool, most: int) -> knowledge.ChangeMade:
-    """Return a change that was made, or would be."""
+def made(plan: Plan, number: int | None, dry_run: bool) -> knowledge.ChangeMade:
+    """Return a change that was made, or would be, with the first of its subjects."""
     return knowledge.ChangeMade(
         change=number,
         dry_run=dry_run,
         revision=str(plan.stamps),
         total=len(plan.edits),
-        subjects=edits(plan.edits[:most]),
-        conflicts=[_conflict(conflict) for conflict in plan.conflicts[:most]],
+        subjects=edits(plan.edits[:_SUBJECTS]),
+        conflicts=[_conflict(conflict) for conflict in plan.conflicts[:_SUBJECTS]],
     )
 
 
 def summary(change: Change) -> knowledge.Change:
     """Return one change of a list."""
-    return knowledge.Change(
-        number=change.number,
-        at=change.at,
-        author=change.author,
-        reason=change.reason,
-        subjects=change.subjects,
-        subject=str(change.subject),
-        undone=change.undone,
-    )
+    return knowledge.Change.like(change)
 
 
 def states(number: int, parts: Sequence[Part], more: str | None) -> knowledge.ChangeStates:
@@ -67,10 +59,8 @@ def edits(listed: Iterable[Edit]) -> list[knowledge.SubjectChange]:
 
 def _state(part: Part) -> knowledge.State:
     is_set = requirement_set_of(part.subject) is not None
-    return knowledge.State(
-        subject=str(part.subject),
-        before=part.before,
-        after=part.after,
+    return knowledge.State.like(
+        part,
         set_before=_stated(part.before) if is_set else None,
         set_after=_stated(part.after) if is_set else None,
     )
@@ -78,9 +68,7 @@ def _state(part: Part) -> knowledge.State:
 
 def _stated(text: str | None) -> knowledge.StatedSet | None:
     for shown in map(requirement_set, sets_of(read_state(text))):
-        return knowledge.StatedSet(
-            level=shown.level, name=shown.name, requirements=shown.requirements, profile=shown.profile
-        )
+        return knowledge.StatedSet.like(shown)
     return None
 
 

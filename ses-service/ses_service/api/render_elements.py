@@ -1,7 +1,5 @@
 """Elements, groups of them and what the monitor saw of them, in the shapes of the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ses_client.messages import element_groups, elements
@@ -15,28 +13,17 @@ from ses_service.model.entities import Element, Observation, StorageSystem
 
 def observation(observation: Observation, now: float, *, seen: bool = True) -> elements.Observation:
     """Return what the monitor last saw of an element; what is not ``seen`` any more is stale."""
-    return elements.Observation(
-        element=observation.element,
-        source=observation.source,
-        target=observation.target,
+    at = observation.sampled_at
+    return elements.Observation.like(
+        observation,
         state=observation.state if seen or observation.state != "ok" else "stale",
-        sampled_at=observation.sampled_at,
-        age_seconds=None
-        if observation.sampled_at is None
-        else round(max(0.0, now - observation.sampled_at), 3),
+        age_seconds=None if at is None else round(max(0.0, now - at), 3),
         read_bytes_per_second=elements.RatePair(
             current=observation.current_read_rate, average=observation.average_read_rate
         ),
         write_bytes_per_second=elements.RatePair(
             current=observation.current_write_rate, average=observation.average_write_rate
         ),
-        queue_depth=observation.queue_depth,
-        free_bytes=observation.free_bytes,
-        size_bytes=observation.size_bytes,
-        read_only=observation.read_only,
-        degraded=observation.degraded,
-        no_create=observation.no_create,
-        detail=observation.detail,
     )
 
 
@@ -71,13 +58,11 @@ def element_group(
     """Return a group of elements; ``measure`` is what its sums are of."""
     size = GB if measure is Measure.FREE else MB
     system = systems.get(group.system)
-    return element_groups.ElementGroup(
+    return element_groups.ElementGroup.like(
+        group,
         storage_system=group.system,
         backend=system.backend if system else "",
-        value=group.value,
-        elements=group.elements,
         usable=sum(group.fifths[1:]),
         now=in_units(group.now, size),
         whole=in_units(group.whole, size),
-        fifths=[*group.fifths],
     )

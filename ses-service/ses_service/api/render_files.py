@@ -1,10 +1,7 @@
 """Files, their verdicts and sums of them, in the shapes of the contract."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-
 from ses_client.messages import files
+from ses_client.messages.message import JSON
 
 from ses_service.api.render import MB, PLACES, in_units
 from ses_service.decision.report import Report, Sum
@@ -17,26 +14,12 @@ def file(file: File) -> files.File:
     """Return a file without its details."""
     kind = _kind(file.kind)
     size = 1.0 if kind is None else kind.size
-    return files.File(
-        placement_id=file.placement_id,
+    return files.File.like(
+        file,
         state="open" if file.ended_at is None else "ended",
-        user=file.user,
-        application=file.application,
-        vo=file.vo,
-        job=file.job,
-        node=file.node,
-        element=file.element,
-        path=file.path,
-        opened_at=file.opened_at,
-        ended_at=file.ended_at,
-        end_reason=file.end_reason,
-        bytes_written=file.bytes_written,
-        bytes_read=file.bytes_read,
         write_mb_s=in_units(file.write_rate, MB),
         read_mb_s=in_units(file.read_rate, MB),
-        verdict=None if file.verdict is None else file.verdict.value,
-        cause=None if file.cause is None else file.cause.value,
-        kind=None if kind is None else kind.value,
+        kind=kind,
         unit=None if kind is None else kind.unit,
         required=in_units(file.bound, size),
         predicted=in_units(file.predicted, size),
@@ -51,63 +34,51 @@ def file_record(record: File, detail: Detail) -> files.Received:
         **file(record),
         why="" if judged is None else judged.why,
         kinds=[] if judged is None else [_judged(kind) for kind in judged.kinds],
-        doubts=[] if seen is None else [doubt.value for doubt in seen.doubts],
+        doubts=() if seen is None else seen.doubts,
         writing_seconds=None if seen is None else seen.writing_seconds,
         reading_seconds=None if seen is None else seen.reading_seconds,
         open_seconds=None if seen is None else seen.open_seconds,
         bytes_on_device=None if seen is None else seen.bytes_on_device,
-        samples=[] if seen is None else [list(point) for point in seen.samples],
-        load=[] if judged is None else [list(point) for point in judged.load],
+        samples=() if seen is None else seen.samples,
+        load=() if judged is None else judged.load,
     )
 
 
 def report(report: Report, *, complete: bool) -> files.Report:
     """Return sums of files."""
+    sums: JSON = {f"{by}s": [_sum(total) for total in totals] for by, totals in report.sums.items()}
+    sums["kinds"] = [kind.but(name=kind.name.partition(" ")[0]) for kind in sums["kinds"]]
     return files.Report(
+        **sums,
         complete=complete,
         total=_sum(report.total),
-        elements=_sums(report.elements),
-        applications=_sums(report.applications),
-        jobs=_sums(report.jobs),
-        users=_sums(report.users),
-        vos=_sums(report.vos),
-        hours=_sums(report.hours),
-        kinds=[_sum(kind).but(name=kind.name.partition(" ")[0]) for kind in report.kinds],
-        causes=[files.Cause(cause=cause.value, files=count) for cause, count in report.causes.items()],
+        causes=[files.Cause(cause=cause, files=count) for cause, count in report.causes.items()],
         advice=report.advice,
     )
 
 
 def _judged(verdict: KindVerdict) -> files.ReceivedKind:
     size = verdict.kind.size
-    return files.ReceivedKind(
-        kind=verdict.kind.value,
+    return files.ReceivedKind.like(
+        verdict,
         unit=verdict.kind.unit,
         required=round(verdict.bound / size, PLACES),
         predicted=in_units(verdict.predicted, size),
         achieved=in_units(verdict.achieved, size),
         at_least=in_units(verdict.at_least, size),
-        verdict=verdict.verdict.value,
-        why=verdict.why,
     )
-
-
-def _sums(many: Iterable[Sum]) -> list[files.Sum]:
-    return [_sum(total) for total in many]
 
 
 def _sum(total: Sum) -> files.Sum:
     verdicts = total.verdicts
-    return files.Sum(
-        name=total.name,
-        files=total.files,
+    return files.Sum.like(
+        total,
         met=verdicts[Verdict.MET],
         nearly=verdicts[Verdict.NEARLY],
         missed=verdicts[Verdict.MISSED],
         cannot_say=verdicts[Verdict.CANNOT_SAY],
         met_ratio=None if total.met_ratio is None else round(total.met_ratio, PLACES),
         shortfall=round(total.shortfall, PLACES),
-        forecast_files=total.forecast_files,
         of_forecast=None if total.of_forecast is None else round(total.of_forecast, PLACES),
     )
 

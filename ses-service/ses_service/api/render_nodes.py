@@ -1,7 +1,5 @@
 """Answers about nodes, in the shapes of the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ses_client.messages import nodes
@@ -28,11 +26,9 @@ _FOLDED = 2000  # names that are folded in an answer; folding more would keep ot
 
 def node(node: Node, open_placements: int, reader: Principal) -> nodes.HeardNode:
     """Return a node whose agent reports, or did."""
-    return nodes.HeardNode(
+    return nodes.HeardNode.like(
+        node,
         node=node.name,
-        incarnation=node.incarnation,
-        since=node.since,
-        heard_at=node.heard_at,
         silent_after=node.until,
         version=node.version or None,
         open_placements=open_placements,
@@ -57,7 +53,7 @@ def all_excluded(node: Node, reader: Principal) -> list[nodes.ExcludedElement]:
 def excluded(exclusions: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[nodes.ExcludedElement]:
     """Return what nodes exclude; people read of their own files alone."""
     return [
-        nodes.ExcludedElement(node=node, element=exclusion.element, user=exclusion.user, why=exclusion.why)
+        nodes.ExcludedElement.like(exclusion, node=node)
         for node, exclusion in exclusions
         if reader.role is Role.ADMIN or reader.user is None or exclusion.user in (None, reader.user)
     ]
@@ -65,12 +61,9 @@ def excluded(exclusions: Iterable[tuple[str, Exclusion]], reader: Principal) -> 
 
 def node_selection(decision: NodeDecision, notes: Iterable[str]) -> nodes.NodeSelection:
     """Return a ranking of nodes; ``notes`` are added to its own."""
-    return nodes.NodeSelection(
-        decided_at=decision.decided_at,
+    return nodes.NodeSelection.like(
+        decision,
         requirements=resolved(decision.requirements),
-        expected_bytes=decision.expected_bytes,
-        expected_from=decision.expected_from,
-        total=decision.total,
         candidates=[_candidate(candidate) for candidate in decision.candidates],
         refused=[_refusal(refusal) for refusal in decision.refused],
         notes=[*notes, *decision.notes],
@@ -99,11 +92,9 @@ def node_class(node_class: ClassNow, reader: Principal) -> nodes.NodeClass:
 
 def calibration(calibration: NodeCalibration) -> nodes.NodeCalibration:
     """Return what a node was measured to give."""
-    return nodes.NodeCalibration(
-        node=calibration.node,
+    return nodes.NodeCalibration.like(
+        calibration,
         calibrated_at=calibration.at,
-        method=calibration.method,
-        cores=calibration.cores,
         core_copy_mb_s=in_units(calibration.core_copy_rate, MB),
         memory_mb_s=in_units(calibration.memory_rate, MB),
         link_mb_s=in_units(calibration.link_rate, MB),
@@ -111,29 +102,20 @@ def calibration(calibration: NodeCalibration) -> nodes.NodeCalibration:
 
 
 def _candidate(candidate: NodeCandidate) -> nodes.RankedNode:
-    return nodes.RankedNode(
-        rank=candidate.rank,
-        node=candidate.node,
-        node_class=candidate.node_class,
+    return nodes.RankedNode.like(
+        candidate,
         element=candidate.element.id,
         storage_system=candidate.element.storage_system,
         distance=round(candidate.distance, PLACES),
         available=rates(candidate.read, candidate.write),
         free_gb=in_units(candidate.free, GB),
         predicted=predictions(candidate.predicted),
-        limited_by=candidate.limited_by.value,
-        open_files=candidate.open_files,
     )
 
 
 def _refusal(refusal: NodeRefusal) -> nodes.RefusedNodes:
-    return nodes.RefusedNodes(
-        nodes=refusal.hosts or _folded(refusal.nodes),
-        count=len(refusal.nodes),
-        node_class=refusal.node_class,
-        reason=refusal.reason.value,
-        detail=refusal.detail,
-    )
+    names = refusal.hosts or _folded(refusal.nodes)
+    return nodes.RefusedNodes.like(refusal, nodes=names, count=len(refusal.nodes))
 
 
 def _folded(names: tuple[str, ...]) -> str:

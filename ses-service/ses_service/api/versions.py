@@ -4,8 +4,6 @@ Within a major version a side passes over members it does not know, so that serv
 in any order.  A message without one is taken for one of this version.
 """
 
-from __future__ import annotations
-
 from ses_service.api.contract import VERSION
 from ses_service.api.problems import OtherVersionProblem
 

@@ -1,7 +1,5 @@
 """The ``ses-service`` command.  What a command needs is imported when it runs: help comes at once."""
 
-from __future__ import annotations
-
 from ses_listen import ctrl_c  # first: it acts while the others are loaded
 
 # isort: split

@@ -1,11 +1,10 @@
 """A service from its options: what it stands on is made, started, and ended in turn."""
 
-from __future__ import annotations
-
 import pwd
 import time
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -78,32 +77,34 @@ class Options:
     log_level: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What is made of the options before anything is started."""
-
-    policies: Policies
-    listener: Listener
-    trust: Trust
-    tokens: TokenFile | None
-    personal_tokens: PersonalTokens
-    sessions: Sessions | None
-    database: Database
-    members: MembersFile | None
-
-
 def serve(asked: Options) -> None:
     """Serve until SIGTERM or SIGINT."""
     log_to_stderr(asked.log_level)
-    parts = _parts(asked)
-    _somebody_can_call(asked, parts)
+    with _wrong_options():
+        tls_files = _tls_files(asked)
+        policies = _policies(asked.policies)
+        listener = Listener(asked.listen, None if tls_files is None else FollowedTls(tls_files))
+        config = _config(asked, policies, Trust(asked.trusted_ca, tls_files))
+        database = _database(asked)
+        members = config.members
+        if members is not None and members.ldap is not None:
+            directory.check(members.ldap)
+    _somebody_can_call(asked, members)
     with ExitStack() as cleanup:
-        store = _store(asked, parts.trust, cleanup)
+        store = _store(asked, config.trust, cleanup)
         knowledge = KnowledgeBase(store, LastKnown(asked.state_dir / "site.json"))
-        records = RecordStore(parts.database)
-        app = create_app(_config(asked, parts, records, knowledge, store.url))
+
+        def prepare() -> None:
+            knowledge.load_ontology()
+            if asked.site:
+                knowledge.load_files({str(path): read_text(path) for path in asked.site})
+
+        records = RecordStore(database)
+        app = create_app(
+            replace(config, knowledge=knowledge, knowledge_url=store.url, prepare=prepare, store=records)
+        )
         running = runtime(app)
-        cleanup.callback(parts.database.close)
+        cleanup.callback(database.close)
         _open(records)
         _read_site(running.site_manager)
         try:
@@ -116,32 +117,17 @@ def serve(asked: Options) -> None:
             cleanup.callback(local.close)
 
         def ready() -> None:
-            _log.info("listening", url=parts.listener.url, socket=str(asked.socket or ""))
+            _log.info("listening", url=listener.url, socket=str(asked.socket or ""))
 
-        serve_http(app, parts.listener, ready=ready, local=local)
+        serve_http(app, listener, ready=ready, local=local)
         _log.info("stopped")
 
 
-def _parts(asked: Options) -> _Parts:
-    tls_files = _tls_files(asked)
+@contextmanager
+def _wrong_options() -> Iterator[None]:
+    """Show in one line what cannot be made of the options."""
     try:
-        policies = _policies(asked.policies)
-        listener = Listener(asked.listen, None if tls_files is None else FollowedTls(tls_files))
-        trust = Trust(asked.trusted_ca, tls_files)
-        tokens = TokenFile(asked.tokens) if asked.tokens else None
-        state = asked.state_dir
-        state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        personal_tokens = PersonalTokens(state / "personal-tokens.json", time.time)
-        sessions = None
-        if asked.munge:
-            sessions = Sessions(Munge(asked.munge_socket), session_key(state / "session-key"), time.time)
-        url = asked.database_url or sqlite_url(state / LEDGER)
-        password_file = asked.database_password_file
-        password = None if password_file is None else secret_line(password_file)
-        database = Database(url, password)
-        members = None if asked.members is None else read_members_file(asked.members)
-        if members is not None and members.ldap is not None:
-            directory.check(members.ldap)
+        yield
     except (
         TokenFileError,
         DatabaseUrlError,
@@ -155,53 +141,52 @@ def _parts(asked: Options) -> _Parts:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-    return _Parts(policies, listener, trust, tokens, personal_tokens, sessions, database, members)
 
 
-def _somebody_can_call(asked: Options, parts: _Parts) -> None:
-    if asked.munge_socket is not None and not asked.munge:
-        raise click.UsageError("--munge-socket: give --munge too")
-    signed_in = parts.members is not None and parts.members.oidc is not None
-    if not (asked.tokens or asked.munge or asked.trust_loopback or asked.socket or signed_in):
-        raise click.UsageError(
-            "nobody could call: give --tokens FILE, --munge or --socket PATH, or --trust-loopback on your "
-            "own machine"
-        )
-
-
-def _config(
-    asked: Options, parts: _Parts, records: RecordStore, knowledge: KnowledgeBase, url: str
-) -> ServiceConfig:
-    state = asked.state_dir
-
-    def prepare() -> None:
-        knowledge.load_ontology()
-        if asked.site:
-            knowledge.load_files({str(path): read_text(path) for path in asked.site})
-
+def _config(asked: Options, policies: Policies, trust: Trust) -> ServiceConfig:
+    """Return what the application is made from, but for knowledge base and database."""
+    tokens, state = TokenFile(asked.tokens) if asked.tokens else None, asked.state_dir
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    personal_tokens = PersonalTokens(state / "personal-tokens.json", time.time)
+    sessions = None
+    if asked.munge:
+        sessions = Sessions(Munge(asked.munge_socket), session_key(state / "session-key"), time.time)
     return ServiceConfig(
-        knowledge=knowledge,
-        knowledge_url=url,
-        prepare=prepare,
         monitor_url=asked.monitor_url,
-        tokens=parts.tokens,
-        sessions=parts.sessions,
-        personal_tokens=parts.personal_tokens,
+        tokens=tokens,
+        sessions=sessions,
+        personal_tokens=personal_tokens,
         trust_loopback=asked.trust_loopback,
         portal_uid=_uid_of(asked.portal_user),
-        store=records,
-        trust=parts.trust,
-        members=parts.members,
+        trust=trust,
+        members=None if asked.members is None else read_members_file(asked.members),
         members_state=state / "members.json",
         accounts_state=state / "accounts.json",
         space_state=state / "space.json",
         quota_state=state / "quotas.json",
         runs_state=state / "runs",
-        policies=parts.policies,
+        policies=policies,
         keep_files=asked.keep_files * 86400,
         clock=SlewedClock(),
         wall=time.time,
     )
+
+
+def _database(asked: Options) -> Database:
+    file = asked.database_password_file
+    url = asked.database_url or sqlite_url(asked.state_dir / LEDGER)
+    return Database(url, None if file is None else secret_line(file))
+
+
+def _somebody_can_call(asked: Options, members: MembersFile | None) -> None:
+    if asked.munge_socket is not None and not asked.munge:
+        raise click.UsageError("--munge-socket: give --munge too")
+    signed_in = members is not None and members.oidc is not None
+    if not (asked.tokens or asked.munge or asked.trust_loopback or asked.socket or signed_in):
+        raise click.UsageError(
+            "nobody could call: give --tokens FILE, --munge or --socket PATH, or --trust-loopback on your "
+            "own machine"
+        )
 
 
 def _uid_of(user: str | None) -> int | None:

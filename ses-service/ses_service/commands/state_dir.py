@@ -1,7 +1,5 @@
 """Whether a folder is the one a service keeps its state in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

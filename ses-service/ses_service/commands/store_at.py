@@ -1,7 +1,5 @@
 """The knowledge base that ``--kb-url`` names, and whether a password may go there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """``ses-service tls``: a certificate authority of the site's own, for its listeners and their clients."""
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd

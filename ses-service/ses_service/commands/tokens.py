@@ -1,7 +1,5 @@
 """``ses-service token``: make, list and revoke tokens.  A running service follows the file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import chain, count

@@ -1,7 +1,5 @@
 """``ses-service undescribed``: what a discovery adds to a description of the site."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A few passes over columns, so that a page about 10,000 elements costs no more than one about ten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

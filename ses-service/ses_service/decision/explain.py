@@ -1,7 +1,5 @@
 """Candidates and refusals as people read them: numbers per element, and sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Where the figures of the elements come from: how many each exporter shows, and how old they are.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The top speeds that the observations of all elements teach; the rule is :mod:`ses_core.top_speed`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -5,8 +5,6 @@ of the sizes that files like it had.  Its generation is a digest of all that, th
 agent that has it gets nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,11 +114,7 @@ class Needs:
         self._applications: dict[str, list[str]] = {}
         for (level, name), requirement_set in sets.items():
             user, colon, application = name.partition(":")
-            if (
-                level is Level.APPLICATION
-                and colon
-                and (requirement_set.requirements or requirement_set.profile)
-            ):
+            if level is Level.APPLICATION and colon and requirement_set.says_anything:
                 self._applications.setdefault(user, []).append(application)
         self._known: dict[str, _Known] = {}
         self._until = -math.inf  # when the time of a requirement begins or ends

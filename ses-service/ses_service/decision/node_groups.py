@@ -5,8 +5,6 @@ it as the network of a server limits its elements: the rate by the streams there
 grows with groups of nodes that are alike, not with nodes.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

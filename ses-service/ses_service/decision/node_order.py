@@ -1,7 +1,5 @@
 """An order of elements of a node's own, so that nodes that learn of each other late differ."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ses_service.model.columns import Codes, Floats

@@ -3,8 +3,6 @@
 Pure: the same question, view, nodes and streams give the same answer, and change nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

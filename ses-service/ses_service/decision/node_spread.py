@@ -5,8 +5,6 @@ links with fewer.  So for each node of the job one group of each class is looked
 before it changed is worked out again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

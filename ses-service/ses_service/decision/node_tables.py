@@ -7,8 +7,6 @@ each revision, loads as rows that changed since the version the node has.
 Not safe for use from several threads; its owner holds a lock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the ranking of nodes is asked, what it sees of nodes, and what it answers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Never changed once made.  What is made for every decision is not frozen all the 
 three times as long to make a frozen one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

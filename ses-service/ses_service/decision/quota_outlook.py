@@ -1,7 +1,5 @@
 """Which quotas there are, whose VO each is of, and when each is used up at the pace of late.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How often what was required was met, by element, hour, application, job, user and VO.  Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -65,13 +63,7 @@ class Report:
     """Sums of all files and by what they have in common, the worst first, hours in their order; advice."""
 
     total: Sum
-    elements: list[Sum]
-    hours: list[Sum]
-    applications: list[Sum]
-    jobs: list[Sum]
-    users: list[Sum]
-    vos: list[Sum]
-    kinds: list[Sum]
+    sums: dict[By, list[Sum]]
     causes: dict[Cause, int]
     advice: list[str]
 
@@ -87,15 +79,12 @@ def report(groups: Iterable[Group]) -> Report:
             _add(total, group)
             if group.cause is not None:
                 causes[group.cause] += group.files
+    listed = {by: _worst(named.values()) for by, named in sums.items()}
+    listed[By.HOUR] = sorted(sums[By.HOUR].values(), key=lambda row: float(row.name))
+    listed[By.KIND] = _worst(total for total in sums[By.KIND].values() if total.name)
     return Report(
         total,
-        _worst(sums[By.ELEMENT].values()),
-        sorted(sums[By.HOUR].values(), key=lambda row: float(row.name)),
-        _worst(sums[By.APPLICATION].values()),
-        _worst(sums[By.JOB].values()),
-        _worst(sums[By.USER].values()),
-        _worst(sums[By.VO].values()),
-        _worst(total for total in sums[By.KIND].values() if total.name),
+        listed,
         dict(causes.most_common()),
         [f"{count} files: {_ADVICE[cause]}" for cause, count in causes.most_common()],
     )

@@ -5,8 +5,6 @@ level for that kind and no other.  At one level, what the set states goes before
 A requirement outside its time is as if it were not stated.  Does not look anything up: sets are passed in.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -143,10 +141,7 @@ def next_change(sets: Iterable[RequirementSet], now: float) -> float:
     bounds = (
         bound
         for requirement_set in sets
-        for requirement in (
-            *requirement_set.requirements,
-            *(requirement_set.profile.requirements if requirement_set.profile else ()),
-        )
+        for requirement in requirement_set.with_profile
         for bound in (requirement.valid_from, requirement.valid_until)
         if bound is not None and bound > now
     )

@@ -7,8 +7,6 @@ it changed last, so that a node with a version gets what changed since.
 Not safe for use from several threads; its owner holds a lock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import numpy as np

@@ -4,8 +4,6 @@
 predicted, filtered and compared, and how, stands in ``ses/core.h``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ Pure.  The line is a weighted least-squares fit over samples of which one from a
 samples.  Not safe for several threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

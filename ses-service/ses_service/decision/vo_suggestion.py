@@ -6,8 +6,6 @@ of what their files got where that is less.  A bound that most files miss orders
 refuses none, as what is proposed is soft.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -44,12 +42,8 @@ def stated(vo: str, homes: Mapping[str, str], sets: SetIndex, now: float) -> dic
         user = name if level is Level.USER else name.partition(":")[0]
         if level not in (Level.USER, Level.APPLICATION) or homes.get(user) != vo:
             continue
-        profiled = of_set.profile.requirements if of_set.profile else ()
-        own = {
-            requirement.kind: requirement
-            for requirement in (*profiled, *of_set.requirements)
-            if requirement.applies(now)
-        }
+        applying = (entry for entry in reversed(of_set.with_profile) if entry.applies(now))
+        own = {requirement.kind: requirement for requirement in applying}
         for kind, entry in own.items():
             known = strictest.get((user, kind))
             if known is None or (entry.bound < known.bound) == kind.at_most:

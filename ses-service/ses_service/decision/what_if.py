@@ -5,8 +5,6 @@ that were there; requirements by what files received.  Where a file goes by anot
 others would do then, nobody knows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Asked of every requirement set that somebody stated, within the storage system o
 never leave their storage system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -85,9 +83,7 @@ def without(
 
 def _applies(requirement_set: RequirementSet) -> bool:
     """Whether a set says something, and to somebody: stored profiles apply where they are taken up."""
-    return requirement_set.level is not Level.PROFILE and bool(
-        requirement_set.requirements or requirement_set.profile
-    )
+    return requirement_set.level is not Level.PROFILE and requirement_set.says_anything
 
 
 def subject_of(requirement_set: RequirementSet) -> Subject:

@@ -1,7 +1,5 @@
 """One answer of the monitor, within a time and a size."""
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Asks the monitor what one element did."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Asks the monitor for quotas."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Required
 
 from pydantic import TypeAdapter, ValidationError

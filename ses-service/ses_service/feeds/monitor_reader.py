@@ -8,8 +8,6 @@ An answer about 10,000 elements takes a fifth of a second to understand, and a p
 while it works.  So it is understood in pieces, between which others may go first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -5,8 +5,6 @@ While the knowledge base is away, the last that was read stays in use and its ag
 starts meanwhile uses what an earlier one kept.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +17,6 @@ from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.model.entities import Environment, Level, RequirementSet
 from ses_service.state.state import ServiceState
-from ses_service.threads.loop import Loop
 from ses_service.threads.source_status import SourceStatus
 
 _log = structlog.get_logger("ses_service")
@@ -52,22 +49,12 @@ class SiteManager:
         self._prepare = prepare
         self._interval = interval
         self._turn = threading.Lock()
-        self._loop = Loop("environment", self.step)
         self._recalled = False
         self.revision: str | None = None
         self._site: Environment | None = None
         self.status = SourceStatus(
             url, detail="not asked yet" if knowledge else "no knowledge base is configured"
         )
-
-    def start(self) -> None:
-        """Begin to follow the knowledge base."""
-        if self._knowledge is not None:
-            self._loop.start()
-
-    def stop(self) -> None:
-        """Stop following it."""
-        self._loop.stop()
 
     def step(self) -> float:
         """Look once, noting a failure; return the seconds to wait before the next time."""

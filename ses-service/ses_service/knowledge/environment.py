@@ -1,7 +1,5 @@
 """From rows of the store to the environment the service decides on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ses_service.knowledge.errors import StoreRefusedError

@@ -1,7 +1,5 @@
 """What can go wrong with the knowledge base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 
@@ -41,8 +39,6 @@ class RevisionConflictError(KnowledgeBaseError):
     """A requirement set has another revision than the caller read; somebody else changed it."""
 
     def __init__(self, level: str, name: str, expected: int, actual: int) -> None:
-        self.expected = expected
-        self.actual = actual
         super().__init__(f"{level} {name} has revision {actual}, not {expected}: it was changed meanwhile")
 
 
@@ -80,12 +76,6 @@ class NoSuchElementError(KnowledgeBaseError):
 class ElementExistsError(KnowledgeBaseError):
     """The site describes an element of this name already."""
 
-    def __init__(self, element: str) -> None:
-        super().__init__(f"The site has an element {element} already; change it instead")
-
 
 class NotDrainedError(KnowledgeBaseError):
     """The element is not being drained."""
-
-    def __init__(self, element: str) -> None:
-        super().__init__(f"{element} is not being drained")

@@ -5,8 +5,6 @@ after are entities whose ``prov:value`` is Turtle. All of it is written in the s
 itself. The last 1,000 changes are kept; who made the ones before, and what they changed, is forgotten.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Reads plain lists and ranges only: no groups and no operators, which would look 
 The work grows with the text and with the nodes it names, and both are bounded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from itertools import product

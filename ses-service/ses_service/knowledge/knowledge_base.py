@@ -1,7 +1,5 @@
 """The knowledge base: everything the service keeps in an RDF store, behind one class."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

@@ -4,8 +4,6 @@ Kept are the store's answers, question by question, and not what was made of the
 questions than the one that wrote the file finds no answers in it and starts without.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,7 +15,7 @@ from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
 from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.shrinking import Acceptance, Size
-from ses_service.knowledge.store.store import Row, SparqlReader, TermRow
+from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.model.entities import Environment, RequirementSet
 from ses_service.security.whole_file import write_whole
 
@@ -47,12 +45,6 @@ class Recorder:
                 raise StoreUnavailableError("the copy has no answer to this question")
             self.answers[query] = self._reader.select(query, patience=patience)
         return self.answers[query]
-
-    def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Pass the question on: such answers are not kept."""
-        if self._reader is None:
-            raise StoreUnavailableError("the copy has no answer to this question")
-        return self._reader.select_terms(query, patience=patience)
 
 
 class LastKnown:

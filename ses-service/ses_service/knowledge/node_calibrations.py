@@ -1,7 +1,5 @@
 """From rows of the store to what nodes were measured to give."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import structlog

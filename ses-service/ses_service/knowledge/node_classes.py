@@ -1,7 +1,5 @@
 """From rows of the store to the classes of compute nodes."""
 
-from __future__ import annotations
-
 import structlog
 
 from ses_service.knowledge.hostlist import expanded

@@ -4,8 +4,6 @@ A name belongs to its part before the last colon: ``alice:simulate`` to a user, 
 virtual organisation; without one to the site.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ses_service.knowledge.terms import requirement_set_iri

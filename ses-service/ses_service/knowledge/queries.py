@@ -4,8 +4,6 @@ Inputs are written ``$name`` in the files (results ``?name``) and replaced by se
 only, so that whatever a name holds stays a term and never becomes SPARQL.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
@@ -26,7 +24,7 @@ _ESCAPES = str.maketrans(
 )
 _LABEL = re.compile(r"[A-Za-z0-9]{1,64}")
 _NOT_TEXT = re.compile(r"[\x00\ud800-\udfff\ufffe\uffff]")
-_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 @cache
@@ -74,7 +72,7 @@ def serialise(term: Term) -> str:
 def _iri(term: str) -> str:
     if not is_text(term):
         raise ValueError(f"not text a store can keep: {str(term)!r}")
-    if _NOT_IN_IRI.search(term):
+    if NOT_IN_IRI.search(term):
         raise ValueError(f"not an IRI: {str(term)!r}")
     return f"<{term}>"
 

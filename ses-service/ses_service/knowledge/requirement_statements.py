@@ -1,7 +1,5 @@
 """A requirement set as the statements the store keeps of it."""
 
-from __future__ import annotations
-
 from rdflib import RDF, RDFS, SKOS, XSD, Graph, Literal, URIRef
 
 from ses_service.knowledge.queries import Statement
@@ -30,8 +28,9 @@ def set_statements(requirement_set: RequirementSet, change: str) -> list[Stateme
     if requirement_set.profile is not None:
         statements.append((target, QSM.profile, URIRef(requirement_set.profile.iri)))
     if requirement_set.level is Level.PROFILE and requirement_set.requirements:
-        statements += [(target, RDF.type, QSM.Profile), (target, QSM.name, Literal(requirement_set.name))]
         statements += [
+            (target, RDF.type, QSM.Profile),
+            (target, QSM.name, Literal(requirement_set.name)),
             (target, RDFS.label, Literal(requirement_set.name)),
             (target, SKOS.definition, Literal(requirement_set.definition)),
         ]
@@ -42,25 +41,19 @@ def set_statements(requirement_set: RequirementSet, change: str) -> list[Stateme
 
 
 def _measured(target: URIRef, run: MeasuredRun) -> list[Statement]:
-    statements = (
-        (QSM.bytesRead, run.read_bytes),
-        (QSM.bytesWritten, run.written_bytes),
-        (QSM.runTime, run.seconds),
-        (QSM.processorTime, run.processor_seconds),
-    )
-    numbers: list[Statement] = [
-        (target, property_, Literal(value, datatype=XSD.double)) for property_, value in statements
+    return [
+        (target, QSM.bytesRead, Literal(run.read_bytes, datatype=XSD.double)),
+        (target, QSM.bytesWritten, Literal(run.written_bytes, datatype=XSD.double)),
+        (target, QSM.runTime, Literal(run.seconds, datatype=XSD.double)),
+        (target, QSM.processorTime, Literal(run.processor_seconds, datatype=XSD.double)),
+        (target, QSM.cores, Literal(run.cores)),
     ]
-    return [*numbers, (target, QSM.cores, Literal(run.cores))]
 
 
 def set_edit(requirement_set: RequirementSet, change: str, before: Graph) -> Edit:
     """Return the edit that puts a set in place of ``before``, all the store says about it now."""
-    target, statements = (
-        requirement_set_iri(requirement_set.level, requirement_set.name),
-        set_statements(requirement_set, change),
-    )
-    after = Graph()
+    target = requirement_set_iri(requirement_set.level, requirement_set.name)
+    statements, after = set_statements(requirement_set, change), Graph()
     for statement in statements:
         after.add(statement)
     gone = tuple(sorted({node for node in before.subjects() if isinstance(node, URIRef)}))
@@ -89,12 +82,9 @@ def _requirement(target: URIRef, requirement: Requirement) -> list[Statement]:
         (node, QSM.weight, Literal(requirement.weight, datatype=XSD.double)),
         (node, QSM.strictness, STRICTNESS[requirement.strictness]),
     ]
-    for property_, moment in (
-        (QSM.validFrom, requirement.valid_from),
-        (QSM.validUntil, requirement.valid_until),
-    ):
+    window = ((QSM.validFrom, requirement.valid_from), (QSM.validUntil, requirement.valid_until))
+    for property_, moment in window:
         if moment is not None:
-            statements.append(
-                (node, property_, Literal(written(moment), datatype=XSD.dateTime, normalize=False))
-            )
+            text = Literal(written(moment), datatype=XSD.dateTime, normalize=False)
+            statements.append((node, property_, text))
     return statements

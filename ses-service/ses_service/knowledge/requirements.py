@@ -1,7 +1,5 @@
 """Requirement sets in the store: read all, replace one."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +8,7 @@ import structlog
 from rdflib import XSD, Literal, URIRef
 
 from ses_service.knowledge.environment import size_in
-from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError, StoreRefusedError
+from ses_service.knowledge.errors import RevisionConflictError, StoreRefusedError
 from ses_service.knowledge.history import Signature, recording_set
 from ses_service.knowledge.profiles import stored_profile
 from ses_service.knowledge.queries import bind, sequence
@@ -33,7 +31,6 @@ from ses_service.model.entities import (
     RequirementSet,
     Strictness,
 )
-from ses_service.model.kinds import UnknownKindError
 from ses_service.model.limits import MAX_BOUND, MAX_WEIGHT
 
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
@@ -91,12 +88,9 @@ def replace_requirement_set(
 
     The change is one request the store applies as a whole, on condition of the revision; reading back
     whose change it holds shows whether this one won. Raises ``RevisionConflictError`` when the stored
-    revision is not ``expected_revision``; without one, the last writer wins. Raises
-    ``InvalidDescriptionError`` for numbers no store should hold and for a kind stated twice.
+    revision is not ``expected_revision``; without one, the last writer wins. What it says was checked
+    where it came in.
     """
-    faults = _faults(wanted.requirements, wanted.profile)
-    if faults:
-        raise InvalidDescriptionError(f"{wanted.level.value} {wanted.name}", faults)
     target = requirement_set_iri(wanted.level, wanted.name)
     for _ in range(_TRIES):
         revision, _change = _last_change(store, target)
@@ -112,7 +106,7 @@ def replace_requirement_set(
     raise RevisionConflictError(wanted.level.value, wanted.name, expected, revision)
 
 
-def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: str) -> str:
+def _request(store: SparqlStore, target: URIRef, made: RequirementSet, change: str) -> str:
     """Return the request that puts a set in place of the revision before, with its record in the history."""
     subjects = [target]
     before = graph_of(
@@ -139,29 +133,6 @@ def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: 
         return sequence([head, insert])
     signature = Signature(author, now, f"requirements of {made.level.value} {made.name}")
     return sequence([head, insert, *recording_set(target, change, edit, signature)])
-
-
-def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> list[str]:
-    faults = []
-    for requirement in requirements:
-        kind, bound = requirement.kind, requirement.bound
-        if not 0 <= bound <= MAX_BOUND:
-            limit = "maximum" if kind.at_most else "minimum"
-            faults.append(f"{kind}: the {limit} {bound} is not a number from 0 up to {MAX_BOUND:g}")
-        if not 0 < requirement.weight <= MAX_WEIGHT:
-            faults.append(
-                f"{kind}: the weight {requirement.weight} is not greater than 0, and at most {MAX_WEIGHT:.0f}"
-            )
-        if not requirement.applies_ever:
-            faults.append(f"{kind}: it is valid until {requirement.valid_until}, before it is valid at all")
-        try:
-            vocabulary().metric(kind)
-        except UnknownKindError as error:
-            faults.append(str(error))
-    if profile is not None and not profile.iri:
-        faults.append(f"unknown profile {profile.name!r}")
-    kinds = [requirement.kind.value for requirement in requirements]
-    return faults + [f"{kind} is stated twice" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
 
 
 def _last_change(store: SparqlStore, target: URIRef) -> tuple[int, str]:

@@ -6,8 +6,6 @@ until an administrator says that it is right.  A site may shrink, but not to not
 made through the service, which the store counts.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Descriptions of a site in Turtle: read, checked, made ready to store."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """The names of the vocabulary this package reads and writes, and where its files lie."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Moments as people and Turtle write them (ISO 8601), and as seconds since the epoch."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

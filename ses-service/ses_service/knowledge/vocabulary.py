@@ -5,8 +5,6 @@ per process: a service that should know another kind is restarted. What :mod:`se
 the predicted kinds is held against it by a test.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Iterator, Mapping
@@ -161,17 +159,17 @@ def _rank(entry: tuple[str, Metric]) -> tuple[int, str]:
     return (PREDICTED.index(entry[1].kind) if name in PREDICTED else len(PREDICTED)), name
 
 
-def _multiplier(graph: Graph, unit: Node | None) -> float | None:
-    stated = graph.value(unit, QUDT.conversionMultiplier)
-    return None if stated is None else float(stated)  # type: ignore[arg-type]
+def _number(graph: Graph, subject: Node | None, property_: URIRef) -> float | None:
+    stated = graph.value(subject, property_)
+    return None if stated is None else float(str(stated))
 
 
 def _unit_sizes(graph: Graph) -> dict[Node, float]:
     """Return how many of the unit its quantities are computed in each unit is, from QUDT's multipliers."""
     sizes: dict[Node, float] = {}
     for unit, measured in graph.subject_objects(QUDT.unitForQuantityKind):
-        multiplier = _multiplier(graph, unit)
-        base = _multiplier(graph, graph.value(measured, QSM.computedIn))
+        multiplier = _number(graph, unit, QUDT.conversionMultiplier)
+        base = _number(graph, graph.value(measured, QSM.computedIn), QUDT.conversionMultiplier)
         if multiplier is not None and (base is not None or unit not in sizes):
             sizes[unit] = multiplier / (base or 1.0)
     return sizes
@@ -210,13 +208,13 @@ def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, M
             sizes[unit],
             at_most=graph.value(iri, ODRL.operator) == ODRL.lteq,
         )
-        weight = graph.value(iri, QSM.defaultWeight)
+        weight = _number(graph, iri, QSM.defaultWeight)
         described = KindDescription(
             kind=kind,
             label=_text(graph, iri, RDFS.label, kind),
             definition=_text(graph, iri, SKOS.definition, ""),
             units=_units_for(graph, measured, sizes),
-            weight=1.0 if weight is None else float(weight),  # type: ignore[arg-type]
+            weight=1.0 if weight is None else weight,
             spellings=tuple(sorted(str(label) for label in graph.objects(iri, SKOS.altLabel))),
         )
         base = graph.value(measured, QSM.computedIn)
@@ -259,13 +257,13 @@ def _workloads(
     for iri in sorted(graph.subjects(RDF.type, QSM.Workload), key=str):
         parameters = []
         for node in graph.objects(iri, QSM.parameter):
-            measured, standard = graph.value(node, QUDT.hasQuantityKind), graph.value(node, QSM.standardValue)
+            measured = graph.value(node, QUDT.hasQuantityKind)
             parameters.append(
                 Parameter(
                     str(graph.value(node, QSM.name)),
                     _text(graph, node, SKOS.definition, ""),
                     None if measured is None else _units_for(graph, measured, sizes),
-                    None if standard is None else float(standard),  # type: ignore[arg-type]
+                    _number(graph, node, QSM.standardValue),
                 )
             )
         rules = {
@@ -290,13 +288,13 @@ def _requirement(
     graph: Graph, node: Node, kinds: Mapping[URIRef, Kind], sizes: Mapping[Node, float]
 ) -> Requirement | None:
     metric, unit = graph.value(node, ODRL.leftOperand), graph.value(node, ODRL.unit)
-    bound, weight = graph.value(node, ODRL.rightOperand), graph.value(node, QSM.weight)
+    bound, weight = _number(graph, node, ODRL.rightOperand), _number(graph, node, QSM.weight)
     if unit is None or unit not in sizes or bound is None or URIRef(str(metric)) not in kinds:
         return None
     return Requirement(
         kinds[URIRef(str(metric))],
-        min(float(bound) * sizes[unit], MAX_BOUND),  # type: ignore[arg-type]
-        1.0 if weight is None else float(weight),  # type: ignore[arg-type]
+        min(bound * sizes[unit], MAX_BOUND),
+        1.0 if weight is None else weight,
         _STRICTNESS.get(URIRef(str(graph.value(node, QSM.strictness))), Strictness.SOFT),
         valid_from=moment(graph.value(node, QSM.validFrom)),
         valid_until=moment(graph.value(node, QSM.validUntil)),

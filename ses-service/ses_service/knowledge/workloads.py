@@ -5,8 +5,6 @@ data (``ontology/workloads.ttl`` and files of a site's own); values are in the u
 in.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

@@ -3,8 +3,6 @@
 Bytes, seconds and bytes per second.  Not frozen, as all that is made for every file.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Why the ledger does not do what is asked of it."""
 
-from __future__ import annotations
-
 from ses_state import _state
 
 

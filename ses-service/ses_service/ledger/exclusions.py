@@ -1,7 +1,5 @@
 """Elements to which no file of a node can go, as its agent reports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

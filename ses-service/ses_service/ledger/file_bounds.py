@@ -3,8 +3,6 @@
 How they work is said in ``libses/state/bounds.h``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

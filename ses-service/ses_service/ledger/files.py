@@ -1,7 +1,5 @@
 """Files as people ask for them: where each went, what it received, and whether that was enough.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

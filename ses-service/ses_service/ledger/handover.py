@@ -8,8 +8,6 @@ of, though their node announced them to us last.  We take these over, and ask th
 still.
 """
 
-from __future__ import annotations
-
 from enum import Enum, auto
 from itertools import chain
 

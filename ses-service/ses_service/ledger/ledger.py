@@ -15,8 +15,6 @@ Not safe for use from several threads; its owner holds a lock.  Knows no disk an
 gives a set that collects the ids that change, for those who store them or pass them on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 import numpy as np

@@ -4,8 +4,6 @@ Pure.  A program chooses from its node's table, and the agent says afterwards wh
 numbers, which become here the same candidates and refusals that a decision of the service has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

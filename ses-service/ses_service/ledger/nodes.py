@@ -3,8 +3,6 @@
 Not safe for use from several threads; the ledger that owns it is not either.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence

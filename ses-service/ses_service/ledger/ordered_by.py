@@ -1,7 +1,5 @@
 """What puts a candidate after the one before it, in words.  Pure; what decides stands in ``ses/core.h``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -4,8 +4,6 @@ Files of many nodes meet because each knows of the others late.  Where files are
 often as the service can answer; where nothing happens, rarely.  Times are seconds.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 MAX_PACE = 60.0

@@ -7,8 +7,6 @@ the one with the higher number keeps it.
 Not safe for use from several threads; the ledger that owns it is not either.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A place is a placement without a file: it counts as one stream for each time its
 stripes, and its claim, less what is known to be written there, counts as claimed space.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

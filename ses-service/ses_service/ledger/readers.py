@@ -3,8 +3,6 @@
 The last report of a node counts, until its next one or its silence.  Not safe for use from several threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

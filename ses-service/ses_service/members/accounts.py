@@ -4,8 +4,6 @@ A portal reports all of its accounts at once, in place of what it reported befor
 never waits.  Where two portals know a user, the one whose name comes first counts.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

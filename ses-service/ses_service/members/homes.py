@@ -8,8 +8,6 @@ everybody. Nodes get it like any change of requirements. What the members file s
 (``qsm:memberGroup``), these before the members file, and that before the account of a portal.
 """
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd

@@ -5,8 +5,6 @@ token with a key that is not known makes the keys be read again, at most every t
 redirects, and asks no address that is neither https nor this machine.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping

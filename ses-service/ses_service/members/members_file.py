@@ -4,8 +4,6 @@ Reads and checks the TOML file and nothing else: asks no server, and does not kn
 A password is never in it, only the name of a file that holds one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 import re

@@ -4,8 +4,6 @@ Answers from memory, and never waits.  Does not judge which source is right wher
 go before claims, and of each the rule that the members file states first.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterable, Sequence

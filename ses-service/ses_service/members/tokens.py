@@ -4,8 +4,6 @@ Checks signature, issuer, audience and times with keys that are known already, a
 that the issuer withdrew counts until it expires.  Tokens of symmetric or no signature are never accepted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

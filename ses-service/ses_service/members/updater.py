@@ -4,8 +4,6 @@ While the directory is away, what was last read stays in use and its age is show
 again after some seconds, later and later, but at least as often as a good one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

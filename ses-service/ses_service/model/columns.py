@@ -4,11 +4,9 @@ The columns of static facts are built once per description of the site, those of
 per sample.  Row ``i`` of every column is about ``table.elements[i]``; unknown is ``nan``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,22 +16,25 @@ from ses_service.model.entities import Element, ElementState, Environment, Obser
 Floats: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+T = TypeVar("T")
 
 STATES = tuple(ElementState)
 
 MIN_GIVEN = 10e6  # bytes per second that an element without a nominal rate is taken to give at least
 
 
-def _at_least_one(values: Iterable[float | None]) -> Floats:
+def _from(least: float, values: Iterable[float | None]) -> Floats:
+    """Return a column of what is finite and not less; all else is unknown."""
     column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    column[~((column >= 1.0) & np.isfinite(column))] = np.nan
+    column[~((column >= least) & np.isfinite(column))] = np.nan
     return column
 
 
-def _not_negative(values: Iterable[float | None]) -> Floats:
-    column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    column[~((column >= 0) & np.isfinite(column))] = np.nan
-    return column
+def _coded(values: Iterable[T]) -> tuple[Codes, tuple[T, ...]]:
+    """Return values by their places among those there are, and these."""
+    listed = list(values)
+    names = {name: code for code, name in enumerate(dict.fromkeys(listed))}
+    return np.array([names[value] for value in listed], dtype=np.int64), tuple(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +82,32 @@ class ElementTable:
 def element_table(environment: Environment) -> ElementTable:
     """Build the columns of an environment.  Elements are taken in its order."""
     elements = environment.elements
-    names = tuple(dict.fromkeys(element.storage_system for element in elements))
-    codes = {name: code for code, name in enumerate(names)}
-    servers = {name: code for code, name in enumerate(dict.fromkeys(element.server for element in elements))}
-    tiers = {name: code for code, name in enumerate(dict.fromkeys(element.tier for element in elements))}
-    pools = {name: code for code, name in enumerate(dict.fromkeys(element.pool for element in elements))}
-    state_codes = {state: code for code, state in enumerate(STATES)}
+    systems, names = _coded(element.storage_system for element in elements)
+    servers, server_names = _coded(element.server for element in elements)
+    tiers, tier_names = _coded(element.tier for element in elements)
+    pools, pool_names = _coded(element.pool for element in elements)
     return ElementTable(
         environment=environment,
         elements=elements,
         index={element.id: row for row, element in enumerate(elements)},
         system_names=names,
         of_files=_of_files(names, environment) or frozenset(names),
-        system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
-        server=np.array([servers[element.server] for element in elements], dtype=np.int64),
-        server_names=tuple(servers),
-        server_rate=_at_least_one(element.server_rate for element in elements),
-        state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
+        system=systems,
+        server=servers,
+        server_names=server_names,
+        server_rate=_from(1.0, (element.server_rate for element in elements)),
+        state=np.array([STATES.index(element.state) for element in elements], dtype=np.int64),
         state_until=np.array(
             [np.inf if element.state_until is None else element.state_until for element in elements],
             dtype=np.float64,
         ),
-        read_capability=_at_least_one(element.nominal_read_rate for element in elements),
-        write_capability=_at_least_one(element.nominal_write_rate for element in elements),
-        capacity=_at_least_one(element.capacity_bytes for element in elements),
-        tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
-        tier_names=tuple(tiers),
-        pool=np.array([pools[element.pool] for element in elements], dtype=np.int64),
-        pool_names=tuple(pools),
+        read_capability=_from(1.0, (element.nominal_read_rate for element in elements)),
+        write_capability=_from(1.0, (element.nominal_write_rate for element in elements)),
+        capacity=_from(1.0, (element.capacity_bytes for element in elements)),
+        tier=tiers,
+        tier_names=tier_names,
+        pool=pools,
+        pool_names=pool_names,
         numbered=np.array([element.target.isdecimal() for element in elements], dtype=np.bool_),
         stated=_stated(elements),
         **_devices(elements),
@@ -145,7 +144,7 @@ def _stated(elements: tuple[Element, ...]) -> dict[str, Floats]:
     for row, element in enumerate(elements):
         for kind, value in element.stated:
             columns.setdefault(kind, np.full(len(elements), np.nan))[row] = value
-    return {kind: _not_negative(column) for kind, column in columns.items()}
+    return {kind: _from(0.0, column) for kind, column in columns.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +183,7 @@ class ObservationTable:
 
 
 def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
-    return np.where(np.isnan(described), _at_least_one(seen), described)
+    return np.where(np.isnan(described), _from(1.0, seen), described)
 
 
 def utilisation_of(
@@ -253,22 +252,12 @@ def observation_table(
 
     def column(read: Callable[[Observation], float | None]) -> Floats:
         between()
-        return _not_negative(None if row is None else read(row) for row in rows)
+        return _from(0.0, (None if row is None else read(row) for row in rows))
 
     current_read = column(lambda observation: observation.current_read_rate)
     current_write = column(lambda observation: observation.current_write_rate)
     average_read = column(lambda observation: observation.average_read_rate)
     average_write = column(lambda observation: observation.average_write_rate)
-    capabilities = (
-        _described_first(
-            table.read_capability,
-            (observation.read_capability if observation else None for observation in rows),
-        ),
-        _described_first(
-            table.write_capability,
-            (observation.write_capability if observation else None for observation in rows),
-        ),
-    )
     average_read = np.where(np.isnan(average_read), current_read, average_read)
     average_write = np.where(np.isnan(average_write), current_write, average_write)
     queue, unknown = column(lambda observation: observation.queue_depth), np.full(len(table), np.nan)
@@ -281,18 +270,14 @@ def observation_table(
         average_write=average_write,
         queue_depth=queue,
         free=column(lambda observation: observation.free_bytes),
-        closed=np.array(
-            [
-                observation is not None and (observation.read_only or observation.no_create)
-                for observation in rows
-            ],
-            dtype=np.bool_,
+        closed=np.array([row is not None and (row.read_only or row.no_create) for row in rows], np.bool_),
+        degraded=np.array([row is not None and row.degraded for row in rows], np.bool_),
+        read_capability=_described_first(
+            table.read_capability, (row.read_capability if row else None for row in rows)
         ),
-        degraded=np.array(
-            [observation is not None and observation.degraded for observation in rows], dtype=np.bool_
+        write_capability=_described_first(
+            table.write_capability, (row.write_capability if row else None for row in rows)
         ),
-        read_capability=capabilities[0],
-        write_capability=capabilities[1],
         most_read=current_read,
         most_write=current_write,
         rated=~(np.isnan(current_read) & np.isnan(current_write) & np.isnan(queue)),

@@ -5,8 +5,6 @@ everywhere in here; units people write (``MB/s``, ``GiB``) are turned into these
 ontology says (:mod:`ses_service.model.kinds`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -139,6 +137,16 @@ class RequirementSet:
     profile: Profile | None = None
     definition: str = ""
     measured: MeasuredRun | None = None
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether it requires anything, by itself or by its profile."""
+        return bool(self.requirements or self.profile)
+
+    @property
+    def with_profile(self) -> tuple[Requirement, ...]:
+        """Its own requirements, then those of its profile."""
+        return self.requirements + (self.profile.requirements if self.profile else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 Pure data.  Rates are bytes per second, each way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar

@@ -3,8 +3,6 @@
 Says what may be set and to what; what the numbers do is in ``ses/core.h`` and ``docs/decision.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """Quotas: what users, groups and projects may store in a storage system, and have stored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Links of servers in words: where one leaves a stream less than the element would give."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ses_service.model.entities import Element

@@ -1,7 +1,5 @@
 """The state of an element in words: what an administrator stated, why, and until when."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ses_service.model.entities import Element

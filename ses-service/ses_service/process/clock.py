@@ -4,8 +4,6 @@ Leases, silences and ages are differences of times. Were they taken from a clock
 lease would run out at once, or none for hours.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

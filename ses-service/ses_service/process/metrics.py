@@ -3,8 +3,6 @@
 One registry per application, read in one process.  No label holds a user, a path or a token.
 """
 
-from __future__ import annotations
-
 import collections
 import itertools
 import time
@@ -174,10 +172,7 @@ class _State(Collector):
 class Metrics:
     """The application's registry and what is counted per request."""
 
-    def __init__(
-        self,
-        parts: Readiness,
-    ) -> None:
+    def __init__(self, parts: Readiness) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "ses_requests_total", "Requests.", ["method", "route", "status"], registry=self._registry

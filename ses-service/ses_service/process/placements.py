@@ -1,7 +1,5 @@
 """Placements as people and agents look for them: own ones in memory, those of others in the database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Keeps the quotas that the monitor sees, and how fast each is used up, also over a restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.feeds.monitor_quotas import MonitorQuotas
 from ses_service.model.quotas import Quota, QuotaSource
 from ses_service.process.space import Space
-from ses_service.threads.loop import Loop
 
 _SECONDS = 60.0  # between two looks
 _OLD = 3600.0  # what is seen no more since then does not show how fast it is used up
@@ -19,24 +16,15 @@ _log = structlog.get_logger("ses_service")
 
 
 class Quotas:
-    """Asks the monitor in a thread of its own.  All methods may be called from any thread."""
+    """Asks the monitor.  All methods may be called from any thread."""
 
     def __init__(self, monitor: MonitorQuotas, clock: Callable[[], float], path: Path | None = None) -> None:
         self._monitor = monitor
         self._clock = clock
         self._trend = Space(path)
-        self._loop = Loop("quotas", self.step)
         self.seen: tuple[Quota, ...] = ()
         self.sources: tuple[QuotaSource, ...] = ()
         self.problem = ""
-
-    def start(self) -> None:
-        """Begin to ask."""
-        self._loop.start()
-
-    def stop(self) -> None:
-        """Stop asking."""
-        self._loop.stop()
 
     def step(self) -> float:
         """Ask once; return the seconds to wait before the next time."""

@@ -1,7 +1,5 @@
 """Whether decisions can be made, and what is missing: what ``/readyz`` and the metrics say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

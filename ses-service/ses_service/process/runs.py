@@ -4,8 +4,6 @@ A person's are one file, written when one is started, taken, to be stopped or ov
 asks for runs, is in memory only.  A run is given out once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading
@@ -92,7 +90,7 @@ class Runs:
                     return self._as_it_is(known)
             is_open = [self._as_it_is(known).state in (_WAITING, _RUNNING) for known in kept]
             if sum(is_open) >= MAX_OPEN:
-                raise TooManyRunsError
+                raise TooManyRunsError(f"You have {MAX_OPEN} runs that wait or run; stop one first")
             over = [known.run_id for known, its in zip(kept, is_open, strict=True) if not its]
             forgotten = over[MAX_RUNS - 1 - sum(is_open) :]
             self._keep(user, [run, *(known for known in kept if known.run_id not in forgotten)])
@@ -140,7 +138,7 @@ class Runs:
         for run in self._runs.get(user, ()):
             if run.run_id == run_id:
                 return run
-        raise UnknownRunError(run_id)
+        raise UnknownRunError(f"You have no run {run_id}")
 
     def _as_it_is(self, run: NearRun) -> NearRun:
         if run.state == _RUNNING and self._clock() - (run.reported_at or 0.0) > LOST_AFTER:

@@ -1,7 +1,5 @@
 """The parts of a running service, what they are made from, and how they start and stop."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable
@@ -124,29 +122,19 @@ class Runtime:
             MonitorQuotas(config.monitor_url, config.trust), config.clock, config.quota_state
         )
         ledger = self.state.ledger
-        self.journal = (
-            None
-            if config.store is None
-            else Journal(ledger, config.store, keep_files=config.keep_files, now=config.clock)
-        )
-        self.placements = Placements(self.state, config.store, self.journal)
-        history = None if config.store is None else config.store.files
-        self.files = Files(self.state, self.placements, history)
-        self.acknowledged = (
-            StoredAnnouncements()
-            if (journal := self.journal) is None
-            else StoredAnnouncements(journal.mark, lambda: journal.stored)
-        )
-        self.others = (
-            None
-            if self.journal is None or config.store is None or not config.store.database.shared
-            else Peers(ledger, config.store, self.journal, config.clock)
-        )
-        self.turns = (
-            None
-            if config.store is None or self.journal is None or self.others is None
-            else Turns(config.store.database, self.others, self.journal)
-        )
+        self.journal: Journal | None = None
+        self.others: Peers | None = None
+        self.turns: Turns | None = None
+        self.acknowledged = StoredAnnouncements()
+        store = config.store
+        if store is not None:
+            self.journal = journal = Journal(ledger, store, keep_files=config.keep_files, now=config.clock)
+            self.acknowledged = StoredAnnouncements(journal.mark, lambda: journal.stored)
+            if store.database.shared:
+                self.others = Peers(ledger, store, journal, config.clock)
+                self.turns = Turns(store.database, self.others, journal)
+        self.placements = Placements(self.state, store, self.journal)
+        self.files = Files(self.state, self.placements, None if store is None else store.files)
         own = config.trust.own
         self.readiness = Readiness(
             self.state,
@@ -159,11 +147,17 @@ class Runtime:
             config.wall or config.clock,
         )
         self.metrics = Metrics(self.readiness)
-        self._housekeeping = Loop("housekeeping", self._expire)
-        self._groups = Loop("membership", self.membership.step)
         self.personal_tokens = config.personal_tokens or PersonalTokens(None, config.clock)
         self.runs = Runs(config.runs_state, config.clock)
-        self._token_uses = Loop("personal tokens", self.personal_tokens.write_uses)
+        steps = {
+            "quotas": self.quotas.step,
+            "housekeeping": self._expire,
+            "membership": self.membership.step,
+            "personal tokens": self.personal_tokens.write_uses,
+        }
+        if config.knowledge is not None:
+            steps["environment"] = self.site_manager.step
+        self._loops = [Loop(name, step) for name, step in steps.items()]
 
     def start(self) -> None:
         """Start reading the database, the knowledge base and the monitor, and ending leases that ran out.
@@ -172,12 +166,9 @@ class Runtime:
         """
         if self.journal is not None:
             self.journal.start()
-        self.site_manager.start()
         self.observer.start()
-        self.quotas.start()
-        self._housekeeping.start()
-        self._groups.start()
-        self._token_uses.start()
+        for loop in self._loops:
+            loop.start()
         if self.members is not None:
             self.members.start()
         if self.others is not None and self.turns is not None:
@@ -189,15 +180,12 @@ class Runtime:
         if self.others is not None and self.turns is not None:
             self.turns.stop()
             self.others.stop()
-        self._housekeeping.stop()
         if self.members is not None:
             self.members.stop()
-        self._groups.stop()
-        self._token_uses.stop()
+        for loop in self._loops:
+            loop.stop()
         self.personal_tokens.write_uses()
-        self.quotas.stop()
         self.observer.stop()
-        self.site_manager.stop()
         if self.journal is not None:
             self.journal.stop()
 

@@ -1,7 +1,5 @@
 """Keeps how fast elements and quotas fill, also over a restart: in a file written with every sample."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """A certificate authority of the site's own, and the certificates it signs for listeners and clients."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import ipaddress

@@ -4,8 +4,6 @@
 each credential and a text to read.  It lets go of the interpreter's lock while it waits for the daemon.
 """
 
-from __future__ import annotations
-
 import ctypes
 import ipaddress
 import socket

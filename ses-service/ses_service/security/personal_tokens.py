@@ -7,8 +7,6 @@ A token of a user of this machine is not accepted while the machine knows no suc
 name.  It is looked at once a minute, and the token kept: a name service that is away ends nothing for good.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pwd
@@ -95,19 +93,15 @@ class PersonalTokens:
         token = PREFIX + secrets.token_urlsafe(32)
         uid = _uid_of(user) if is_of_machine else None
         if is_of_machine and uid is None:
-            raise PersonalTokenError(f"This machine knows no user {user} any more.")
+            raise PersonalTokenError(f"This machine knows no user {user} any more")
         kept = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token), uid=uid)
         with self._lock:
             mine = [token for token in self._tokens.values() if token.user == user]
             if any(token.name == name and token.ends > now for token in mine):
-                raise PersonalTokenError(
-                    f"You have a token named {name!r}; revoke it or choose another name."
-                )
+                raise PersonalTokenError(f"You have a token named {name!r}; revoke it or choose another name")
             alive = [token for token in mine if token.ends > now]
             if len(alive) >= MAX_TOKENS:
-                raise PersonalTokenError(
-                    f"You have {MAX_TOKENS} tokens, which is the most; revoke one first."
-                )
+                raise PersonalTokenError(f"You have {MAX_TOKENS} tokens, which is the most; revoke one first")
             gone = {token.sha256 for token in mine if token.name == name or token.ends <= now}
             self._keep(
                 {key: token for key, token in self._tokens.items() if key not in gone} | {kept.sha256: kept}

@@ -9,8 +9,6 @@ The token is not kept: it says whose it is, from where and since when, and carri
 key of this service, which outlives a restart.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -21,9 +19,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from ses_service.security.munge import Credential, CredentialError, addresses_of, is_own
+from ses_service.security.munge import CredentialError, Munge, addresses_of, is_own
 from ses_service.security.tokens import Principal, Role
 from ses_service.security.whole_file import write_whole
 
@@ -41,13 +38,6 @@ class SessionError(Exception):
     """There is no session for this credential; the message says why."""
 
 
-class Decoder(Protocol):
-    """Reads credentials, as :class:`ses_service.security.munge.Munge`."""
-
-    def decode(self, text: str) -> Credential:
-        """Return what a credential says."""
-
-
 @dataclass(frozen=True, slots=True)
 class Session:
     """A token, and whose it is."""
@@ -59,7 +49,7 @@ class Session:
 class Sessions:
     """Makes tokens for credentials, and recognises them.  Any thread; ``open`` may wait for munged."""
 
-    def __init__(self, munge: Decoder, key: bytes, clock: Callable[[], float]) -> None:
+    def __init__(self, munge: Munge, key: bytes, clock: Callable[[], float]) -> None:
         self._munge = munge
         self._key = key
         self._clock = clock

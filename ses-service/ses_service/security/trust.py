@@ -1,7 +1,5 @@
 """Whom the service believes when it asks others: the monitor, other services, a knowledge base."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

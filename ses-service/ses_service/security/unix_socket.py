@@ -3,8 +3,6 @@
 Everybody may connect; what they may do depends on who they are (:mod:`ses_service.api.authentication`).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

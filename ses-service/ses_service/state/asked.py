@@ -1,7 +1,5 @@
 """A request for a decision before its requirements are resolved, and the size its decision counts on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import TypeVar
 

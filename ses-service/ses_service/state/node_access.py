@@ -3,8 +3,6 @@
 Not safe for use from several threads; its owner holds a lock.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Shares the state's lock, and holds it for short moments only.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

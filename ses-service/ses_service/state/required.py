@@ -1,7 +1,5 @@
 """What anybody requires, of all requirement sets.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ses_service.decision.resolve import SetIndex
@@ -13,10 +11,7 @@ def required(sets: SetIndex) -> Iterator[Requirement]:
     """Give what anybody requires; a profile counts for those that have it."""
     for (level, _), requirement_set in sets.items():
         if level is not Level.PROFILE:
-            yield from (
-                *requirement_set.requirements,
-                *(requirement_set.profile.requirements if requirement_set.profile else ()),
-            )
+            yield from requirement_set.with_profile
 
 
 def required_kinds(sets: SetIndex) -> set[str]:

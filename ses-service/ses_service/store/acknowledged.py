@@ -4,8 +4,6 @@ An agent numbers its announcements and keeps what it reported until an answer ha
 stored. No answer waits for that: the number comes with a later one.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable

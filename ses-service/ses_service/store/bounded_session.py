@@ -4,8 +4,6 @@ The server itself ends statements that run too long, and the kernel notices a ma
 helps against a server process that is stopped, or that waits for its own disk: nothing would ever come.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from typing import Any

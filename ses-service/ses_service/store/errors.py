@@ -1,7 +1,5 @@
 """What can be wrong with the database."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A question looks at the latest ``MAX_EXAMINED`` files that one index gives, so t
 however many files there are and whatever else is asked for; a list says where to go on.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import islice

@@ -1,8 +1,8 @@
 """Writes behind: what the ledger learns is in the database a moment later, and no decision waits for it.
 
 A thread stores all that changed in one transaction: every 250 ms, every 100 ms where other services on the
-database wait to count it, and at once where somebody waits for it.  Who does takes a :meth:`Journal.hurry` and
-compares it with :attr:`Journal.stored` later.
+database wait to count it, and within 50 ms where somebody waits for it.  Who does takes a
+:meth:`Journal.hurry` and compares it with :attr:`Journal.stored` later.
 
 A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
 changed are kept, up to ``MAX_WAITING`` of them, and what ended, and written when the database answers again;
@@ -73,8 +73,8 @@ class Journal:
 
     Files that ended more than ``keep_files`` seconds ago are removed; ``now`` is the clock.
 
-    ``peers`` is how many other services wait for what is stored.  ``mark``, ``hurry``, ``stored``, ``status``,
-    ``notes`` and ``explained`` may be called from any thread.
+    ``peers`` is how many other services wait for what is stored.
+    ``mark``, ``hurry``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
 
     def __init__(

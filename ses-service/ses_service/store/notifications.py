@@ -4,8 +4,6 @@ A text is sent in the transaction that stores what it reports, so that nothing i
 It has ages instead of times: clocks of two machines differ.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any

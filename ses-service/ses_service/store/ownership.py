@@ -9,14 +9,12 @@ with the process, however it ends.
 Belongs to one thread at a time.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,19 +28,6 @@ _LIVING = text(
     " and l.objsubid = 2 and l.granted"
     " and l.database = (select oid from pg_database where datname = current_database())"
 )
-
-
-class Ownership(Protocol):
-    """The right to write; all but ``release`` raise DatabaseError."""
-
-    def take(self) -> None:
-        """Take it if it is not ours yet.  Raises DatabaseInUseError when somebody else has it."""
-
-    def release(self) -> None:
-        """Give it back, if it is ours."""
-
-    def connection(self) -> AbstractContextManager[Connection]:
-        """Give a connection to write with."""
 
 
 class FileOwnership:
@@ -134,6 +119,10 @@ class SessionOwnership:
         except BaseException:
             self.release()
             raise
+
+
+Ownership = FileOwnership | SessionOwnership
+"""The right to write; all but ``release`` raise DatabaseError, ``take`` DatabaseInUseError."""
 
 
 def _let_idle(session: Connection) -> None:

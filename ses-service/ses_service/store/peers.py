@@ -6,8 +6,6 @@ the session of its writer has its lock; no clock is compared.  One that lost it 
 database, so it has some time to come back before another service takes its placements over.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Alembic is imported where they are not: it takes its time, and 10 MB.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text

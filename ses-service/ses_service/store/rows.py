@@ -4,8 +4,6 @@ What a row says of an element is what the ledger needs: id, storage system and t
 cannot be read, since it was written by another version, is left out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import zlib

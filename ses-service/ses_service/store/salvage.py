@@ -6,8 +6,6 @@ read is halved until only the unreadable is left.  What was lost is known from t
 row, as far as these can be read.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping

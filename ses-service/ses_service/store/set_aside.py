@@ -4,8 +4,6 @@ Nothing is overwritten or removed.  The name says when; ``ses-service repair-led
 and gives the file a name that says so.
 """
 
-from __future__ import annotations
-
 import shlex
 from datetime import UTC, datetime
 from pathlib import Path

@@ -20,8 +20,6 @@ kind that decided.  ``detail``: all kinds, samples and loads, JSON compressed wi
 ``service``: one row for each start of a service whose placements nobody else took over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import sqlalchemy as sa

@@ -5,8 +5,6 @@ of the database, which ends with its session.  All that wait in a service are gi
 they are stored.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

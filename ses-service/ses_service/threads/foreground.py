@@ -8,8 +8,6 @@ while somebody is being answered.
 Forces nobody, and holds nobody up for long: under steady load what can wait goes on, more slowly.
 """
 
-from __future__ import annotations
-
 import threading
 
 _MAX_WAIT = 0.005  # seconds before each piece

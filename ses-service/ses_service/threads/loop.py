@@ -1,7 +1,5 @@
 """A thread that repeats a step until it is stopped."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

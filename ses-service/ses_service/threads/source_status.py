@@ -1,7 +1,5 @@
 """How the service stands with what it reads from: reachable or not, how old the last answer is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -7,8 +7,6 @@
 A collector holds no state and never imports another collector.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ there.  Directories on one disk, or of one server, have its load in common.
 Each directory is looked at in a thread of its own, so that a mount that hangs is unknown by itself.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -20,17 +18,18 @@ from typing import Any
 from ses_client.devices import (
     NFS,
     Served,
+    counted_by,
     device_of,
     file_system_of,
     is_nfs,
     parse_mountstats,
     server_of,
+    stat_of,
 )
 from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Reply, Source
-from smed_monitor.collectors.block_devices import counted_by
-from smed_monitor.collectors.local import LocalCollector, LocalSample, Looker, counters_of, look
+from smed_monitor.collectors.local import LocalCollector, LocalSample, Looker, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Reading, now
 
@@ -84,7 +83,7 @@ class DirectoriesSource(Source):
                 continue
             mount = mounts.get(fact["mount"])
             device = device_of(mount, file_system_of(mount, fact["number"]), self._root / "sys")
-            fact |= {"device": device, **counters_of(self._root / "sys", device)}
+            fact |= {"device": device, **stat_of(self._root / "sys", device)}
             if device.startswith(NFS):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")

@@ -5,8 +5,6 @@ so what a series means is remembered by its exact text.  A series given twice co
 value).  Not a validator: lines nobody asked for are not looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from math import isfinite

@@ -6,8 +6,6 @@ answers; the connections are our own: with those of a library, 500 targets a sec
 understanding their pages.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct

@@ -7,8 +7,6 @@ last.  Does not decide what a series means, and finds no fault: what is wrong wi
 collector that reads it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from operator import itemgetter

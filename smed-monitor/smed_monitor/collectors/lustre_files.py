@@ -6,8 +6,6 @@ Files that are absent in a version are left out; one that cannot be read is not 
 OST can be seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

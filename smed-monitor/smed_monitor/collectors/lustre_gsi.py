@@ -3,8 +3,6 @@
 Versions before the renaming of sizes are understood too.
 """
 
-from __future__ import annotations
-
 from smed_monitor.collectors.lustre_series import COMMON, Dialect
 
 GSI = Dialect(

@@ -3,8 +3,6 @@
 The first exporter, no longer maintained but still running at many sites.
 """
 
-from __future__ import annotations
-
 from smed_monitor.collectors.lustre_series import COMMON, Dialect
 
 HPE = Dialect("HewlettPackard/lustre_exporter", {**COMMON, "lustre_degraded": "degraded"})

@@ -5,8 +5,6 @@ target's series are added up over all other labels, sizes are KiB whatever the n
 counter that is absent while the target itself is there is an idle one: zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ that is not zero: ``read_bytes 13 samples [bytes] min max sum sumsq``.  Trusted 
 min, max and sum; not elapsed_time and sumsq, which unprivileged readers of 2.17.0 get mangled.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

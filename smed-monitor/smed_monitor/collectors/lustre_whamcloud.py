@@ -4,8 +4,6 @@ It knows when counters were reset, and how long operations took.  Its counters m
 carry timestamps; neither matters here.
 """
 
-from __future__ import annotations
-
 from smed_monitor.collectors.lustre_series import COMMON, Dialect
 
 WHAMCLOUD = Dialect(

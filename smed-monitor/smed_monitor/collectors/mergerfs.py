@@ -5,8 +5,6 @@ that mergerfs may not create files on (mode RO or NC, of all unions that have it
 taking no files.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import replace

@@ -5,8 +5,6 @@ the times of the samples: Prometheus repeats a value for minutes after its expor
 counts as new only when its time moved.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """What Prometheus answers to queries, by its HTTP API.  Pure."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import urlencode

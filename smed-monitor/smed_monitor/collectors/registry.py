@@ -1,7 +1,5 @@
 """The collectors a target may name.  To add one: write its file, add its line here, capture a fixture."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

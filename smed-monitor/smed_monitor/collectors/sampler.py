@@ -8,8 +8,6 @@ short is a fault of its own, and no SIGBUS.  Waking needs the right to write to 
 sampler must run with --always.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -3,8 +3,6 @@
 Needs no exporter and no rights.  A file system without a block device (NFS, tmpfs) has no rates.
 """
 
-from __future__ import annotations
-
 import json
 import time
 

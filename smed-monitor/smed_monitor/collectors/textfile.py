@@ -4,8 +4,6 @@ A text file never goes stale by itself: node_exporter repeats it for ever.  So e
 moment it was written, and a page in which that moment did not move is old.
 """
 
-from __future__ import annotations
-
 from smed_monitor.collectors.lustre_series import Dialect
 
 TEXTFILE = Dialect(

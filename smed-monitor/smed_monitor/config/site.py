@@ -10,8 +10,6 @@ directory and an OST as Lustre does, like lfs01-OST0003.  Elements that are obse
 Checks only what it uses; whether the description is right as a whole, the knowledge base says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path

@@ -5,8 +5,6 @@ set the rate.  An element that was open and slow, or whose queue cannot be seen,
 best stretch counts, so that a slow one never lowers what is known.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 SUSTAINED_SECONDS = 5.0

@@ -1,7 +1,5 @@
 """Every failure the monitor knows by name.  Messages are for people: cause first, then what to do."""
 
-from __future__ import annotations
-
 MAX_WORDS = 500  # characters; each element of a target repeats them
 
 

@@ -3,8 +3,6 @@
 Pure data, no I/O.  Sizes are bytes, rates bytes per second, times seconds.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What a quota is.  Pure."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ Whether a mask has any row is asked with ``count_nonzero``, which on tens of row
 of ``any``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

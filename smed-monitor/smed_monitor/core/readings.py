@@ -4,8 +4,6 @@ A target has tens of elements and is looked at every second: numbers side by sid
 a few steps for all of them, where a step for each element costs ten times as much.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Only state, age and detail depend on the moment of asking; they stand at the end
 all that one scrape saw has the same.  Says what ``schemas.ObservationsOut`` says, which a test compares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import orjson

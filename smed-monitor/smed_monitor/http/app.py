@@ -1,7 +1,5 @@
 """The HTTP side.  Reads the table and nothing else; changes nothing."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from math import ceil
 from typing import Any

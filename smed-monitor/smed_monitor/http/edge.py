@@ -4,8 +4,6 @@ A question that is right in every respect is answered here; any other, and any o
 application behind, which says what is wrong.  Knows HTTP and the table, and scrapes nothing.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator

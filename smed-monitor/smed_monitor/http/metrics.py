@@ -4,8 +4,6 @@ Figures of an element that is not ``ok`` are left out, so that Prometheus ends t
 of drawing a frozen line; age and state are always there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest

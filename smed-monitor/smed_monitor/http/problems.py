@@ -1,7 +1,5 @@
 """Errors as RFC 9457 problem details, in one place for the whole application."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shapes of what is asked and answered over HTTP; ``openapi.yaml`` is made from them."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field

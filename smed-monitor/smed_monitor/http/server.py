@@ -1,7 +1,5 @@
 """Serving the monitor: one process that scrapes and answers, many threads."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 

@@ -5,8 +5,6 @@ soft limit counts where there is no hard one.  An owner with neither has no quot
 number of files are not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ Each number is asked for once; one without a name again after a while, since a n
 knows nobody.
 """
 
-from __future__ import annotations
-
 import grp
 import pwd
 import time

@@ -1,7 +1,5 @@
 """Quotas as Prometheus text: written on a server for node_exporter, read by the monitor from its page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

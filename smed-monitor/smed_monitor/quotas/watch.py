@@ -1,7 +1,5 @@
 """The thread that looks at quotas once a minute: at exporters, or at this server's own files."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

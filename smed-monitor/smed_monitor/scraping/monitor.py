@@ -1,7 +1,5 @@
 """The running monitor: settings, table and scheduler put together.  Knows nothing of HTTP servers."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from pathlib import Path

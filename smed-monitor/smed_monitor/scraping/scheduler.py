@@ -8,8 +8,6 @@ of time is a suspect and left to the pool too, where suspects together get at mo
 that the others keep their rhythm.
 """
 
-from __future__ import annotations
-
 import heapq
 import os
 import select

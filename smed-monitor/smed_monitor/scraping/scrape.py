@@ -3,8 +3,6 @@
 Used by one thread at a time.  Failures come back as an outcome; nothing is raised.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Prometheus is asked for at most the points of one answer, on a connection of its
 of the settings; whatever goes wrong there, the ring answers and says why.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

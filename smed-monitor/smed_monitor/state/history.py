@@ -8,8 +8,6 @@ clock points may be out of order, which readers, who sort them into steps, do no
 Thread-safe.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass

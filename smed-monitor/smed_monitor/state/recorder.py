@@ -6,8 +6,6 @@ The table's "current" is a mean over a short window, so the recorder looks once 
 takes the mean of its looks as the point of the period.  Elements that are not ``ok`` leave a gap.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Files that others read while they are written anew: replaced whole, in one step."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

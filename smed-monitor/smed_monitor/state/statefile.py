@@ -5,8 +5,6 @@ and a checksum over all of it.  A file that is torn, of another program or of an
 with the reason; the monitor then starts with nothing.  Of this machine's byte order only.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

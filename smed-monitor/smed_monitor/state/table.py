@@ -8,8 +8,6 @@ of a sample.  State and age are computed when asked: a record goes stale by itse
 Thread-safe.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable

@@ -114,14 +114,14 @@ def test_what_a_sampler_of_other_devices_left_is_no_sample(
 ) -> None:
     table = tmp_path / "table"
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a name has 35 characters
-        one, two = Path(folder, "one"), Path(folder, "two")
-        for stat in (one, two):
+        read, other = Path(folder, "read"), Path(folder, "other")
+        for stat in (read, other):
             stat.write_text(STAT)
-        started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", one]))
+        started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", read]))
         wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
         started[-1].kill()
         started[-1].wait()
-        for stat, is_there in ((one, True), (two, False)):
+        for stat, is_there in ((read, True), (other, False)):
             started.append(subprocess.Popen([built / "smed-sampler", "--table", table, stat]))
             wait_until(lambda stat=stat: str(stat).encode() in table.read_bytes(), "it has begun")
             with table.open("rb") as file:

@@ -4,8 +4,6 @@ Looks every half minute, and reports what changed at once and all VOs again ever
 that was restored or replaced would otherwise not know.  A service that is away gets it later; nobody waits.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

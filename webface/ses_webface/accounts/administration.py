@@ -1,7 +1,5 @@
 """People and virtual organisations: who may sign in, whose VO they are of, and what they may change."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +31,12 @@ class Organisation:
     managers: tuple[str, ...]
 
 
+@blueprint.before_request
+def _check() -> None:
+    if request.endpoint != "people.overview":
+        administrators_only()
+
+
 @blueprint.get("")
 def overview() -> Page:
     """List people and VOs: all to administrators, those of their VO to managers."""
@@ -42,7 +46,6 @@ def overview() -> Page:
 @blueprint.post("")
 def add() -> Page:
     """Add an account, and show the link by which its owner chooses a password, this once."""
-    administrators_only()
     form, parts = PersonForm(), portal()
     if not form.validate():
         return _list_page(form), 422
@@ -59,7 +62,6 @@ def add() -> Page:
 @blueprint.get("/<name>")
 def show(name: str) -> Page:
     """Show one account, with what can be changed of it."""
-    administrators_only()
     who = _find(name)
     return _person_page(who, _form_of(who))
 
@@ -67,7 +69,6 @@ def show(name: str) -> Page:
 @blueprint.post("/<name>")
 def change(name: str) -> Page:
     """Change the VO and the role of an account; another role ends its tokens and links."""
-    administrators_only()
     who, form = _find(name), PersonForm()
     form.name.data, form.name.raw_data = who.name, [who.name]
     if not form.validate():
@@ -90,7 +91,6 @@ def change(name: str) -> Page:
 @blueprint.post("/<name>/link")
 def link(name: str) -> Page:
     """Make a link by which somebody chooses a password, and show it this once."""
-    administrators_only()
     who = _find(name)
     log.info("one-time link made", account=name, by=person().name)
     return _person_page(who, _form_of(who), _link(name))
@@ -99,7 +99,6 @@ def link(name: str) -> Page:
 @blueprint.post("/<name>/sign-out")
 def sign_out(name: str) -> Page:
     """Sign somebody out everywhere."""
-    administrators_only()
     try:
         count = portal().sessions.end_all(name)
     except AccountError:
@@ -112,7 +111,6 @@ def sign_out(name: str) -> Page:
 @blueprint.post("/<name>/remove")
 def remove(name: str) -> Page:
     """Remove an account, with its tokens; one's own stays, so that somebody is there to mend a mistake."""
-    administrators_only()
     _find(name)
     if name == person().name:
         flash("This is your own account: another administrator removes it.", "error")
@@ -127,7 +125,6 @@ def remove(name: str) -> Page:
 @blueprint.post("/<name>/tokens/revoke")
 def revoke(name: str) -> Page:
     """Revoke somebody's token, or all where none is named."""
-    administrators_only()
     _find(name)
     token, parts = request.form.get("token", ""), portal()
     if token:
@@ -147,7 +144,6 @@ def revoke(name: str) -> Page:
 @blueprint.post("/<name>/identity")
 def link_identity(name: str) -> Page:
     """Let an identity at the provider sign in as an account."""
-    administrators_only()
     _find(name)
     sign_in, subject = portal().oidc, request.form.get("subject", "").strip()
     if sign_in is None or not 0 < len(subject) <= MAX_SUBJECT:

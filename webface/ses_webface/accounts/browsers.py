@@ -4,8 +4,6 @@ The cookie signs nobody in.  It holds a random name of the browser and digests o
 with it, and stays when they sign out.
 """
 
-from __future__ import annotations
-
 import secrets
 
 from flask import current_app, request, url_for

@@ -1,7 +1,5 @@
 """Forms of accounts."""
 
-from __future__ import annotations
-
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
 from ses_client.names import VO, VO_FORM
 from wtforms import (  # type: ignore[import-untyped]

@@ -8,8 +8,6 @@ A browser that signed in under a name before is known (see browsers.py) and has 
 that name.  Whatever others try, from its address or under its name, its right password is taken at once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, delete, func, select

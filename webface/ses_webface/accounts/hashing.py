@@ -4,8 +4,6 @@ Who comes beyond them is refused at once, so that neither memory nor threads of 
 place is kept for who is signed in, and for browsers that signed in under the name before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar

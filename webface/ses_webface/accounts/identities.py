@@ -3,8 +3,6 @@
 OpenID Connect Core 1.0, 5.7: of all claims only these two, together, stand for one person for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sqlalchemy import delete, select

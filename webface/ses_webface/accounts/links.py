@@ -3,8 +3,6 @@
 The database holds a digest of the key alone.  A further link for the same account withdraws the one before.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables of accounts."""
 
-from __future__ import annotations
-
 import hashlib
 
 from sqlalchemy import Double, ForeignKey, Index, String, UniqueConstraint

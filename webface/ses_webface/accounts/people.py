@@ -1,7 +1,5 @@
 """Who is signed in, as views see them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ses_webface.accounts.models import NO_PASSWORD, Account

@@ -4,8 +4,6 @@ What has to be revoked is written with the change itself, in one transaction, an
 done it: a service that is away, or a change by the command line, loses nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ses_client.client import ServiceClient

@@ -1,7 +1,5 @@
 """Accounts: adding and removing them, and checking passwords."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from argon2 import PasswordHasher

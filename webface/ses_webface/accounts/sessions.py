@@ -4,8 +4,6 @@ The cookie holds a random key and the database a digest of it: a copy of either 
 after the session has ended.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass

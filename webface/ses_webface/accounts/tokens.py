@@ -1,7 +1,5 @@
 """One's own tokens: what there is, making one, revoking one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

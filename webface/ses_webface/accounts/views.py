@@ -1,7 +1,5 @@
 """Signing in and out, and one's own account page."""
 
-from __future__ import annotations
-
 import math
 
 import structlog

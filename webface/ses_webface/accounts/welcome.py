@@ -1,7 +1,5 @@
 """Where a one-time link leads: the first administrator makes an account, others choose their password."""
 
-from __future__ import annotations
-
 import structlog
 from flask import Blueprint, flash, redirect, render_template, url_for
 

@@ -1,7 +1,5 @@
 """All files of a filter as one download, page by page of the service; one that fails is broken off."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

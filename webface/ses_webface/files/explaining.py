@@ -1,6 +1,7 @@
 """Who may see why a file went where it went, and the sentence that explains it."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import TypeVar
 
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
@@ -11,6 +12,8 @@ from ses_client.messages.vocabulary import Vocabulary
 from ses_webface.accounts.people import Person
 from ses_webface.files.forms import VERDICTS
 from ses_webface.shortfalls import expectation
+
+T = TypeVar("T")
 
 _ENDS = {
     "closed": "file closed",
@@ -28,29 +31,22 @@ def placed_and_received(
 
     Raises NotFoundError, in the same words where it is somebody else's and the person may not see it.
     """
-    none = NotFoundError(f"There is no file {placement_id}.")
-    record, received = None, _received(service, placement_id)
-    try:
-        record = service.placement(placement_id)
-    except NotFoundError:
-        if received is None:
-            raise none from None
-    for user, vo in _owners(record, received):
-        if user != person.name and not person.is_admin and (vo is None or vo != person.managed_vo):
-            raise none
+    record, received = _kept(service.placement, placement_id), _kept(service.file, placement_id)
+    owners = [owner for owner in (record.subject if record else None, received) if owner is not None]
+    if not owners or not all(_may_see(person, owner.user, owner.vo) for owner in owners):
+        raise NotFoundError(f"There is no file {placement_id}.")
     return record, received
 
 
-def _received(service: ServiceClient, placement_id: str) -> Received | None:
+def _kept(question: Callable[[str], T], placement_id: str) -> T | None:
     try:
-        return service.file(placement_id)
+        return question(placement_id)
     except NotFoundError:
         return None
 
 
-def _owners(record: PlacementRecord | None, received: Received | None) -> list[tuple[str, str | None]]:
-    owners = [] if record is None else [(record.subject.user, record.subject.vo)]
-    return owners if received is None else [*owners, (received.user, received.vo)]
+def _may_see(person: Person, user: str, vo: str | None) -> bool:
+    return person.is_admin or user == person.name or (vo is not None and vo == person.managed_vo)
 
 
 def verdict_words(verdict: str | None) -> str:

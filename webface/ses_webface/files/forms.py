@@ -1,7 +1,5 @@
 """What the list of files can be narrowed to."""
 
-from __future__ import annotations
-
 from zoneinfo import ZoneInfo
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
@@ -94,11 +92,6 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
             for name, field in self._fields.items()
             if field.data and name not in of_others
         }
-
-    @property
-    def narrowed(self) -> bool:
-        """Whether anything but whose files they are was chosen."""
-        return self.chosen > 0
 
     @property
     def chosen(self) -> int:

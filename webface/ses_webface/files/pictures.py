@@ -1,7 +1,5 @@
 """Pictures of one file over time: its rate, and how busy its element was.  Pure; points of an SVG line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

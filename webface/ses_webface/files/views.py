@@ -1,12 +1,9 @@
 """Pages of files: a list, sums of it, its download, and one file's explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from flask import Blueprint, Response, abort, render_template, request
 from ses_client.errors import RefusedError
-from ses_client.messages.files import cause_words
 
 from ses_webface.files import downloads, explaining, pictures
 from ses_webface.files.forms import FilesForm, Filters
@@ -72,9 +69,6 @@ def explain(placement_id: str) -> str:
         received=received,
         rate=None if received is None else pictures.rate_line(received),
         busy=None if received is None else pictures.busy_line(received),
-        state_words=explaining.state_words,
-        verdict_words=explaining.verdict_words,
-        cause_words=cause_words,
     )
 
 
@@ -94,9 +88,6 @@ def _page(template: str, ask: Callable[[Filters], object], **more: object) -> tu
         form=form,
         answer=listed,
         problems=problems,
-        state_words=explaining.state_words,
-        verdict_words=explaining.verdict_words,
-        cause_words=cause_words,
         **more,
     )
     return page, 422 if problems else 200

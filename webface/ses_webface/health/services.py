@@ -3,8 +3,6 @@
 Pure: it sorts and counts what the service answered.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

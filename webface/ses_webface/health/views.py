@@ -1,7 +1,5 @@
 """The health page, for administrators: which parts work, and which node or exporter is silent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import TypeVar
@@ -14,13 +12,13 @@ from ses_webface.health.services import MAX_NODES, configuration_of, fleet_of, p
 from ses_webface.portal import administrators_only, away, note_away, service
 
 blueprint = Blueprint("health", __name__, url_prefix="/health")
+blueprint.before_request(administrators_only)
 T = TypeVar("T")
 
 
 @blueprint.get("")
 def overview() -> str:
     """Show every part; what cannot be asked is named, and the rest is shown."""
-    administrators_only()
     problems: list[str] = []
     readiness = _answer_of(service().readiness, problems) or Readiness(ready=False, checks=())
     shown = _answer_of(service().exporters, problems)

@@ -1,7 +1,5 @@
 """Which changes a person sees, which of them they may undo, and what stands against it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ses_client.client import ServiceClient

@@ -1,15 +1,13 @@
 """Pages of the history: the list, one change, and the question before it is undone."""
 
-from __future__ import annotations
-
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from ses_client.errors import ConflictError, RefusedError, SesError
-from ses_client.messages.knowledge import set_named_by, subject_of_set
+from ses_client.messages.knowledge import subject_of_set
 from ses_client.messages.requirements import LEVELS
 from ses_client.names import is_set_name
 
-from ses_webface.history import services, wording
+from ses_webface.history import services
 from ses_webface.portal import Page, person, service
 from ses_webface.requirements.services import may_read
 
@@ -35,7 +33,9 @@ def overview() -> Page:
         subject=subject_of_set(level, name) if level else None,
     )
     return render_template(
-        "history/overview.html", listing=listing, of=(level, name) if level else None, **_words()
+        "history/overview.html",
+        listing=listing,
+        of=(level, name) if level else None,
     )
 
 
@@ -43,7 +43,7 @@ def overview() -> Page:
 def change(number: int) -> Page:
     """Show what one change did."""
     details = _details(number, (request.args.get("after") or "")[:2048])
-    return render_template("history/change.html", details=details, states=details.states, **_words())
+    return render_template("history/change.html", details=details, states=details.states)
 
 
 @blueprint.get("/<int:number>/undo")
@@ -100,15 +100,5 @@ def _confirm_page(
         states=services.reversed_states(details.states),
         problem=problem,
         changed_meanwhile=changed_meanwhile,
-        **_words(),
     )
     return page, status
-
-
-def _words() -> dict[str, object]:
-    return {
-        "set_of": set_named_by,
-        "subject_words": wording.subject_words,
-        "changed_requirements": wording.changed_requirements,
-        "changed_properties": wording.changed_properties,
-    }

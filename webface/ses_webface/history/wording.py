@@ -4,17 +4,15 @@ Reads the Turtle of the service's history line by line, as it is written there: 
 a line.  It does NOT understand Turtle; what looks different is shown as it is.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import unquote
 
 from ses_client.messages.knowledge import State, StatedSet
 from ses_client.messages.requirements import Requirement
 
-Status = Literal["added", "changed", "removed"]
+T = TypeVar("T")
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _QUANTITY = re.compile(
@@ -27,69 +25,54 @@ _PLAIN_NUMBER = re.compile(r"-?[0-9.]+e[-+]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class RequirementLine:
-    """One kind of a requirement set, before and after."""
+class Line(Generic[T]):
+    """One kind of a requirement set, or one property of a thing of the site; None where it was not stated."""
 
-    status: Status
-    kind: str
-    before: Requirement | None
-    after: Requirement | None
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyLine:
-    """One property of a thing of the site, before and after; None where it had none."""
-
-    status: Status
     name: str
-    before: str | None
-    after: str | None
+    before: T | None
+    after: T | None
+
+    @property
+    def status(self) -> Literal["added", "changed", "removed"]:
+        """What became of it."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
 
 
-def changed_requirements(before: StatedSet | None, after: StatedSet | None) -> tuple[RequirementLine, ...]:
+def changed_requirements(before: StatedSet | None, after: StatedSet | None) -> list[Line[Requirement]]:
     """Return the kinds in which two states of a requirement set differ, by name."""
     old = {requirement.kind: requirement for requirement in (before.requirements if before else ())}
     new = {requirement.kind: requirement for requirement in (after.requirements if after else ())}
-    return tuple(
-        RequirementLine(_status(old.get(kind), new.get(kind)), kind, old.get(kind), new.get(kind))
-        for kind in sorted(old.keys() | new.keys())
-        if old.get(kind) != new.get(kind)
-    )
+    lines = (Line(kind, old.get(kind), new.get(kind)) for kind in sorted(old.keys() | new.keys()))
+    return [line for line in lines if line.before != line.after]
 
 
-def changed_properties(state: State) -> tuple[PropertyLine, ...]:
+def changed_properties(state: State) -> list[Line[str]]:
     """Return the properties in which two states of a thing differ, in their order."""
     old, new = _properties(state.before), _properties(state.after)
-    return tuple(
-        PropertyLine(_status(old.get(name), new.get(name)), _property_words(name), _words(old.get(name)),
-                     _words(new.get(name)))
-        for name in [*old, *(name for name in new if name not in old)]
+    return [
+        Line(_property_words(name), _words(old.get(name)), _words(new.get(name)))
+        for name in old | new
         if old.get(name) != new.get(name)
-    )  # fmt: skip
+    ]
 
 
-def edited_properties(subject: Any) -> tuple[PropertyLine, ...]:
+def edited_properties(subject: Any) -> list[Line[str]]:
     """Return what would change of a thing of the site, as the service reports it before it is done."""
-    return tuple(
-        PropertyLine(
-            _status(property_["before"] or None, property_["after"] or None),
+    return [
+        Line(
             _property_words(str(property_["property"])),
             ", ".join(map(_value_words, property_["before"])) or None,
             ", ".join(map(_value_words, property_["after"])) or None,
         )
         for property_ in subject["properties"]
-    )
+    ]
 
 
 def subject_words(subject: str) -> str:
     """Return the name of a thing of the site: what its address ends with."""
     return unquote(subject.removeprefix("https://w3id.org/qstorman/site/"))
-
-
-def _status(before: object, after: object) -> Status:
-    if before is None:
-        return "added"
-    return "removed" if after is None else "changed"
 
 
 def _properties(text: str | None) -> dict[str, str]:

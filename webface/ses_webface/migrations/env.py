@@ -1,7 +1,5 @@
 """Runs the steps on the connection the portal hands over (see ses_webface.database)."""
 
-from __future__ import annotations
-
 from alembic import context
 
 from ses_webface.accounts import models  # noqa: F401  (registers the tables)

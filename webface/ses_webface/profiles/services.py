@@ -1,7 +1,5 @@
 """Who takes a profile up, and what their files got since of what was predicted for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,9 +1,6 @@
 """Pages of profiles: all of them, and one with what files got of what was predicted."""
 
-from __future__ import annotations
-
 from flask import Blueprint, abort, render_template
-from ses_client.messages.files import cause_words
 
 from ses_webface.portal import person, service, vocabulary, words
 from ses_webface.profiles.services import OTHERS, by_owner, takers, uses
@@ -30,5 +27,4 @@ def show(name: str) -> str:
         "profiles/profile.html",
         profile=profile,
         uses=uses(service(), person(), profile),
-        cause_words=cause_words,
     )

@@ -1,7 +1,5 @@
 """The quotas page: everybody sees their own and their VO's, administrators all."""
 
-from __future__ import annotations
-
 from flask import Blueprint, render_template, request
 
 from ses_webface.portal import person, service

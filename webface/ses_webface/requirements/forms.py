@@ -1,7 +1,5 @@
 """The form of one requirement set: one row per kind of the vocabulary, an empty number asks for nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Why a requirement applies: kind by kind, all that is stated, with what the service says of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ses_client.messages.requirements import LEVELS, Effective, ResolvedRequirement

@@ -4,8 +4,6 @@ The service works out what a sentence requires.  Here its bounds are written int
 four digits, rounded to the side that asks for no less.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 

@@ -1,7 +1,5 @@
 """What people may do with requirement sets, and the questions pages ask about them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,11 +9,9 @@ from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError
 from ses_client.messages.requirements import Requirement, RequirementSet, Subject
 from ses_client.messages.selections import Candidate, Prediction, Selection
-from ses_client.messages.vocabulary import Vocabulary
 
 from ses_webface.accounts.people import Person
 from ses_webface.moments import applies, to_field
-from ses_webface.requirements.resolution import Explanation, explain
 
 _NOBODY = "nobody-in-particular"  # a subject without sets of its own, for previews of VO and site
 
@@ -58,14 +54,6 @@ class Preview:
     selection: Selection
     waiting: tuple[Requirement, ...]
     unmet: tuple[Unmet, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """Why each requirement of a subject applies, or does not."""
-
-    subject: Subject
-    explanations: tuple[Explanation, ...]
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:
@@ -118,12 +106,6 @@ def overview(service: ServiceClient, person: Person, application: str | None) ->
         application=application,
         effective=tuple(effective.requirements),
     )
-
-
-def resolution(service: ServiceClient, subject: Subject, words: Vocabulary) -> Resolution:
-    """Explain what applies to a subject, kind by kind."""
-    effective = service.effective(subject)
-    return Resolution(effective.subject, explain(effective, words))
 
 
 def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requirement]:

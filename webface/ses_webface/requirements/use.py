@@ -3,8 +3,6 @@
 Each states the requirements themselves, so that it also holds where the set is changed or not looked up.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,14 +1,12 @@
 """Pages of requirements: what applies, one set's form, and the live ranking beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from ses_client.errors import ConflictError, RefusedError, SesError
 from ses_client.limits import MAX_APPLICATION
-from ses_client.messages.requirements import LEVELS, Requirement, RequirementSet, Subject
+from ses_client.messages.requirements import LEVELS, Effective, Requirement, RequirementSet, Subject
 from ses_client.messages.vocabulary import Expansion, Profile
 from ses_client.names import USER_FORM, VO_FORM, is_set_name
 from werkzeug.datastructures import MultiDict
@@ -19,6 +17,7 @@ from ses_webface.portal import Page, away, note_away, person, portal, service, v
 from ses_webface.profiles.services import OTHERS, by_owner
 from ses_webface.requirements import sentences, services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
+from ses_webface.requirements.resolution import explain
 from ses_webface.requirements.use import examples, left_out
 from ses_webface.requirements.worth import Worth, worth
 from ses_webface.web_security import take_draft
@@ -52,11 +51,13 @@ def applied() -> Page:
         fault = f"“{user[:100]}” is no name of a user ({USER_FORM})."
     elif application and not is_set_name("application", f"{user}:{application}"):
         fault = f"“{application[:100]}” is no name of a program. {_NO_PROGRAM}"
-    resolution = (
-        services.Resolution(subject, ()) if fault else services.resolution(service(), subject, vocabulary())
-    )
+    effective = Effective(subject=subject, requirements=()) if fault else service().effective(subject)
     page = render_template(
-        "requirements/applied.html", resolution=resolution, fault=fault, may_read=_may_read
+        "requirements/applied.html",
+        subject=effective.subject,
+        explanations=() if fault else explain(effective, vocabulary()),
+        fault=fault,
+        may_read=_may_read,
     )
     return page, 422 if fault else 200
 

@@ -1,7 +1,5 @@
 """What a requirement set was worth: what the files that it is for got since it is as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,18 +52,8 @@ def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: 
 
 
 def _together(sums: Sequence[Sum]) -> Sum:
-    met, nearly, missed, cannot_say = (
-        sum(getattr(total, name) for total in sums) for name in ("met", "nearly", "missed", "cannot_say")
-    )
-    judged = met + nearly + missed
-    files = sum(total.files for total in sums)
-    return Sum(
-        name="",
-        files=files,
-        met=met,
-        nearly=nearly,
-        missed=missed,
-        cannot_say=cannot_say,
-        met_ratio=met / judged if judged else None,
-        shortfall=0.0,
-    )
+    names = ("files", "met", "nearly", "missed", "cannot_say")
+    counts = {name: sum(getattr(total, name) for total in sums) for name in names}
+    judged = counts["met"] + counts["nearly"] + counts["missed"]
+    met_ratio = counts["met"] / judged if judged else None
+    return Sum(name="", **counts, met_ratio=met_ratio, shortfall=0.0)

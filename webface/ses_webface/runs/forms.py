@@ -1,7 +1,5 @@
 """The form of a run: files, the words of a command, options of ``ses map-near``."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

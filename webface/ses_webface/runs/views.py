@@ -3,8 +3,6 @@
 The portal runs nothing: a run waits at the service until ``ses serve-runs`` of its owner takes it.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Changes of elements by administrators: each is shown before it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import structlog
@@ -17,21 +15,15 @@ from ses_webface.storage.views import find
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("element_changes", __name__, url_prefix="/storage")
+blueprint.before_request(administrators_only)
 log = structlog.get_logger(__name__)
 
-_DONE = {
-    "drain": "{} takes no further files.",
-    "undrain": "{} takes files again.",
-    "set": "{} is changed.",
-    "remove": "{} is removed.",
-    "add": "{} is added.",
-}
-_TITLES = {
-    "drain": "Drain {}?",
-    "undrain": "Let {} take files again?",
-    "set": "Change {}?",
-    "remove": "Remove {}?",
-    "add": "Add {}?",
+_QUESTION_AND_ANSWER = {
+    "drain": ("Drain {}?", "{} takes no further files."),
+    "undrain": ("Let {} take files again?", "{} takes files again."),
+    "set": ("Change {}?", "{} is changed."),
+    "remove": ("Remove {}?", "{} is removed."),
+    "add": ("Add {}?", "{} is added."),
 }
 _EMPTY = dict.fromkeys(
     ("label", "server", "tier", "pool", "target", "read_rate", "write_rate", "capacity_bytes"), ""
@@ -41,7 +33,6 @@ _EMPTY = dict.fromkeys(
 @blueprint.get("/<system>/<name>/change")
 def edit(system: str, name: str) -> Page:
     """Show what can be changed of an element."""
-    administrators_only()
     _storage, element = find(f"{system}/{name}")
     return _edit_page(element, forms.stated(element))
 
@@ -49,7 +40,6 @@ def edit(system: str, name: str) -> Page:
 @blueprint.post("/<system>/<name>/<any(drain, undrain, set, remove):what>")
 def change(system: str, name: str, what: str) -> Page:
     """Show what a change would do, make it when that was seen, or show the form again as it was typed."""
-    administrators_only()
     _storage, element = find(f"{system}/{name}")
     fields = _fields()
     if request.form.get("again"):
@@ -68,7 +58,6 @@ def change(system: str, name: str, what: str) -> Page:
 @blueprint.get("/add")
 def add() -> Page:
     """Show the form for a further element, with what was typed before one had to sign in again."""
-    administrators_only()
     kept = take_draft(request.path)
     if kept is not None:
         flash("You signed in again meanwhile: nothing was added yet. What you typed is below.", "error")
@@ -78,7 +67,6 @@ def add() -> Page:
 @blueprint.post("/add")
 def add_submit() -> Page:
     """Show what adding an element would do, add it when that was seen, or show the form as it was typed."""
-    administrators_only()
     fields = _fields()
     if request.form.get("again"):
         return _add_page(fields)
@@ -130,7 +118,7 @@ def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -
         return _preview(what, name, fields, changed)
     log.info("element changed", account=person().name, element=name, what=what, change=changed.get("change"))
     number = changed.get("change")
-    flash(_DONE[what].format(name) + (f" This is change {number}." if number else ""))
+    flash(_QUESTION_AND_ANSWER[what][1].format(name) + (f" This is change {number}." if number else ""))
     if number:
         return redirect(url_for("history.change", number=number), 303)
     return redirect(url_for("storage.overview"), 303)
@@ -158,7 +146,7 @@ def _preview(
         "storage/preview.html",
         what=what,
         name=name,
-        title=_TITLES[what].format(name),
+        title=_QUESTION_AND_ANSWER[what][0].format(name),
         fields=fields,
         made=made,
         problem=problem,

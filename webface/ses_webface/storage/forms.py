@@ -1,7 +1,5 @@
 """What the storage pages can be asked to show, and what an administrator may change of an element."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """The picture of how an element was read and written over time.  Pure; points of SVG lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

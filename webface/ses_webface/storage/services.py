@@ -1,7 +1,5 @@
 """Turns elements into a map: tiles of single elements, or of groups of them where there are too many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -123,13 +121,8 @@ def wants_bundles(element_groups: ElementGroups) -> bool:
 
 def page_of(element_groups: ElementGroups, asked: Question) -> tuple[int, int]:
     """Return which page is shown, and how many there are."""
-    pages = max(
-        1,
-        -(
-            -(element_groups.groups_total if wants_bundles(element_groups) else element_groups.elements)
-            // MAX_TILES
-        ),
-    )
+    tiles = element_groups.groups_total if wants_bundles(element_groups) else element_groups.elements
+    pages = max(1, -(-tiles // MAX_TILES))
     return min(asked.page, pages), pages
 
 

@@ -1,7 +1,5 @@
 """The storage pages: a map and a table of every element, and one element over time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode

@@ -6,6 +6,7 @@ Distributions whose Python runs ``ses`` have no library of the kind, a dataclass
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -60,6 +61,12 @@ class Message(dict[str, Any]):
                 message.pop(name, None)
         return message
 
+    @classmethod
+    def like(cls, source: object, **members: Any) -> Self:
+        """Make one of ``members`` and, for all others, the attributes of these names that ``source`` has."""
+        others = (name for name in _readers(cls) if name not in members)
+        return cls({**{name: getattr(source, name) for name in others}, **members})
+
     def but(self, **members: Any) -> Self:
         """Return a copy with other values of these members."""
         return type(self)({**self, **members})
@@ -71,12 +78,22 @@ def _member(name: str, default: Any) -> property:
 
 @cache
 def _readers(kind: type[Message]) -> dict[str, tuple[_Reader, bool, bool]]:
+    hints = {}
+    for base in reversed(kind.__mro__):
+        for name, text in vars(base).get("__annotations__", {}).items():
+            hints[name] = _hint(text, base.__module__)
     readers = {}
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in hints.items():
         nullable = type(None) in get_args(hint)
         needed = not nullable and getattr(kind, name).fget({}) is None
         readers[name] = (_reader(hint), needed, nullable)
     return readers
+
+
+@cache
+def _hint(text: str, module: str) -> Any:
+    """Return the type that an annotation names; most are those of several members."""
+    return get_type_hints(types.SimpleNamespace(__annotations__={"": text}), vars(sys.modules[module]))[""]
 
 
 def _reader(hint: Any) -> _Reader:

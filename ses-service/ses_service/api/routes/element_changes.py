@@ -8,17 +8,19 @@ all, recorded in the history, undone there.
 
 from __future__ import annotations
 
-from apiflask import APIBlueprint
-from flask import Response
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from ses_client.messages.elements import StateName
 from ses_client.messages.knowledge import Effect, ElementChangeMade, MovedSet
 
 from ses_service.api import render, render_changes
-from ses_service.api.authentication import allow, caller
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
 from ses_service.api.callers import must_name_a_person
-from ses_service.api.contract import answers
 from ses_service.api.problems import InvalidProblem, invalid_description
-from ses_service.api.schemas.element_changes import AddIn, DrainIn, EditIn, FactsIn
-from ses_service.decision.without_element import Without
+from ses_service.api.schemas.requests import Body, Moment, Text
+from ses_service.decision.without_element import Moved
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.exchange import element_edits
 from ses_service.knowledge.exchange.element_edits import ElementName, SiteEdit
@@ -26,88 +28,158 @@ from ses_service.knowledge.times import moment
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
 
-blueprint = APIBlueprint("element_changes", __name__, tag="elements")
+area = Area("element_changes", tag="elements")
 
-_SUBJECTS = 200
+ElementPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,31}$")]
+SystemPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
+Positive = Annotated[float, Field(gt=0, le=1e21)]
+
+_ADMINISTRATORS = (Role.PORTAL, Role.ADMIN)
 _TAKES_FILES = frozenset({"active", "degraded", None})
 
 
-@blueprint.post("/v1/elements/<system>/<name>/drain")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.input(DrainIn)
-@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
-def drain(system: str, name: str, json_data: DrainIn) -> Response:
+class DrainIn(Body):
+    """Why an element takes no further files, and until when; without `until`, until it is undrained."""
+
+    reason: Text | None = None
+    until: Moment | None = None
+    dry_run: bool = False
+
+
+class EditIn(Body):
+    """Nothing but whether it is only to be shown."""
+
+    dry_run: bool = False
+
+
+class FactsIn(Body):
+    """Facts of an element; null: stated no more. Rates are bytes per second.
+
+    `state_reason` and `state_until` go with `state`: without them it has none.
+    """
+
+    server: Text | None = None
+    target: Text | None = None
+    label: Text | None = None
+    tier: Text | None = None
+    pool: Text | None = None
+    state: StateName | None = None
+    state_reason: Text | None = None
+    state_until: Moment | None = None
+    capacity_bytes: Positive | None = None
+    read_rate: Positive | None = None
+    write_rate: Positive | None = None
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _state_with_its_facts(self) -> FactsIn:
+        given = self.model_fields_set
+        if "state" not in given and given & {"state_reason", "state_until"}:
+            raise ValueError("state_reason and state_until go with state")
+        for name in given & {"server", "target"}:
+            if getattr(self, name) is None:
+                raise ValueError(f"an element has a {name} always")
+        return self
+
+    def facts(self) -> dict[str, object]:
+        """Return the facts that are given, times in seconds since the epoch."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - {"dry_run", "system", "name"}}
+        if "state_until" in given:
+            given["state_until"] = moment(given["state_until"])
+        return dict(sorted(given.items()))
+
+
+class AddIn(FactsIn):
+    """An element to be added to a storage system."""
+
+    system: SystemPart
+    name: ElementPart
+    server: Text
+    target: Text
+
+
+@area.answers(
+    "POST /v1/elements/<system>/<name>/drain",
+    ElementChangeMade,
+    404,
+    409,
+    roles=_ADMINISTRATORS,
+    body=DrainIn,
+)
+def drain(system: str, name: str, asked: DrainIn) -> ElementChangeMade:
     """Drain an element: it takes no further files
 
     Open files stay where they are. With `until`, it takes files again from then on, without another change.
     """
-    until = moment(json_data.until)
+    until = moment(asked.until)
     if until is not None and until <= runtime().state.now():
         raise InvalidProblem([{"location": "json.until", "message": "is over already"}])
     where = ElementName(system, name)
-    edit = element_edits.drained(where, json_data.reason, until)
-    why = f": {json_data.reason}" if json_data.reason else ""
-    why += f", until {json_data.until}" if json_data.until else ""
-    return _made(where, edit, f"drain {where}{why}", json_data.dry_run, asks_effect=True)
+    edit = element_edits.drained(where, asked.reason, until)
+    why = f": {asked.reason}" if asked.reason else ""
+    why += f", until {asked.until}" if asked.until else ""
+    return _made(where, edit, f"drain {where}{why}", asked.dry_run, asks_effect=True)
 
 
-@blueprint.post("/v1/elements/<system>/<name>/undrain")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.input(EditIn)
-@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
-def undrain(system: str, name: str, json_data: EditIn) -> Response:
+@area.answers(
+    "POST /v1/elements/<system>/<name>/undrain",
+    ElementChangeMade,
+    404,
+    409,
+    roles=_ADMINISTRATORS,
+    body=EditIn,
+)
+def undrain(system: str, name: str, asked: EditIn) -> ElementChangeMade:
     """Let a drained element take files again
 
     409 when it is not being drained.
     """
     where = ElementName(system, name)
-    return _made(where, element_edits.undrained(where), f"undrain {where}", json_data.dry_run)
+    return _made(where, element_edits.undrained(where), f"undrain {where}", asked.dry_run)
 
 
-@blueprint.post("/v1/elements")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.input(AddIn)
-@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
-def add(json_data: AddIn) -> Response:
+@area.answers("POST /v1/elements", ElementChangeMade, 404, 409, roles=_ADMINISTRATORS, body=AddIn)
+def add(asked: AddIn) -> ElementChangeMade:
     """Add an element to a storage system
 
     A server that is not described yet is added with it.
     """
-    where = ElementName(json_data.system, json_data.name)
-    return _made(
-        where, element_edits.added(where, json_data.facts()), f"add element {where}", json_data.dry_run
-    )
+    where = ElementName(asked.system, asked.name)
+    return _made(where, element_edits.added(where, asked.facts()), f"add element {where}", asked.dry_run)
 
 
-@blueprint.patch("/v1/elements/<system>/<name>")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.input(FactsIn)
-@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
-def change_element(system: str, name: str, json_data: FactsIn) -> Response:
+@area.answers(
+    "PATCH /v1/elements/<system>/<name>", ElementChangeMade, 404, 409, roles=_ADMINISTRATORS, body=FactsIn
+)
+def change_element(system: str, name: str, asked: FactsIn) -> ElementChangeMade:
     """Change what is stated of an element; what is not given stays"""
-    where, facts = ElementName(system, name), json_data.facts()
-    loses = json_data.state not in _TAKES_FILES
+    where, facts = ElementName(system, name), asked.facts()
+    loses = asked.state not in _TAKES_FILES
     reason = f"set {', '.join(facts) or 'nothing'} of {where}"
-    return _made(where, element_edits.changed(where, facts), reason, json_data.dry_run, asks_effect=loses)
+    return _made(where, element_edits.changed(where, facts), reason, asked.dry_run, asks_effect=loses)
 
 
-@blueprint.post("/v1/elements/<system>/<name>/remove")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.input(EditIn)
-@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
-def remove(system: str, name: str, json_data: EditIn) -> Response:
+@area.answers(
+    "POST /v1/elements/<system>/<name>/remove",
+    ElementChangeMade,
+    404,
+    409,
+    roles=_ADMINISTRATORS,
+    body=EditIn,
+)
+def remove(system: str, name: str, asked: EditIn) -> ElementChangeMade:
     """Remove an element from the site
 
     Files on it stay where they are; the service forgets the element, and its open files count no more.
     """
     where = ElementName(system, name)
     edit = element_edits.removed(where)
-    return _made(where, edit, f"remove element {where}", json_data.dry_run, asks_effect=True)
+    return _made(where, edit, f"remove element {where}", asked.dry_run, asks_effect=True)
 
 
 def _made(
     where: ElementName, edit: SiteEdit, reason: str, dry_run: bool, *, asks_effect: bool = False
-) -> Response:
+) -> ElementChangeMade:
     who, running = caller(), runtime()
     must_name_a_person(who)
     try:
@@ -118,36 +190,30 @@ def _made(
         raise invalid_description(error, "element") from None
     effect = _effect(where) if asks_effect else None
     number = None if dry_run else running.site_manager.apply(plan)
-    change = render_changes.made(plan, number, dry_run, _SUBJECTS)
-    return render.answer(ElementChangeMade(**change, element=str(where), effect=effect))
+    change = render_changes.made(plan, number, dry_run)
+    return ElementChangeMade(**change, element=str(where), effect=effect)
 
 
 def _effect(where: ElementName) -> Effect | None:
     """Return what depends on an element; ``None`` for one the service has not read yet."""
     try:
-        dependents = runtime().state.without(str(where))
+        without = runtime().state.without(str(where))
     except KeyError:
         return None
-    return _rendered(dependents)
-
-
-def _rendered(without: Without) -> Effect:
     return Effect(
         open_placements=without.open_placements,
         open_in_system=without.open_in_system,
         other_elements=without.others,
         requirement_sets=without.sets_total,
         requirement_sets_asked=without.sets_asked,
-        moved=[
-            MovedSet(
-                level=moved.level.value,
-                name=moved.name,
-                distance=round(moved.distance, render.PLACES),
-                instead=moved.instead,
-                distance_instead=None
-                if moved.distance_instead is None
-                else round(moved.distance_instead, render.PLACES),
-            )
-            for moved in without.moved
-        ],
+        moved=[_moved(moved) for moved in without.moved],
+    )
+
+
+def _moved(moved: Moved) -> MovedSet:
+    instead = moved.distance_instead
+    return MovedSet.like(
+        moved,
+        distance=round(moved.distance, render.PLACES),
+        distance_instead=None if instead is None else round(instead, render.PLACES),
     )

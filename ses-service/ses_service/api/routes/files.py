@@ -1,19 +1,17 @@
 """Files: what each received, and whether that is what was required."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from typing import Annotated, Literal
 
-from apiflask import APIBlueprint
-from flask import Response
-from ses_client.messages.files import FilePage, Received, Report
+from pydantic import Field
+from ses_client.messages.files import FilePage, Received, Report, VerdictName
 
-from ses_service.api import render, render_files
-from ses_service.api.authentication import allow, caller
+from ses_service.api import render_files
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
 from ses_service.api.callers import whose
-from ses_service.api.contract import answers
 from ses_service.api.problems import ForbiddenProblem
-from ses_service.api.schemas.files import FilesQuery, ReportQuery
+from ses_service.api.schemas.requests import ElementId, Path, Query, Text
 from ses_service.decision.report import report
 from ses_service.decision.what_if import what_if
 from ses_service.ledger.achieved import Verdict
@@ -22,64 +20,88 @@ from ses_service.process.files import Cursor
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import PEOPLE, Role
 
-blueprint = APIBlueprint("files", __name__, tag="files")
+area = Area("files")
+
+Time = Annotated[float, Field(ge=0, le=1e11)]
+_CURSOR = r"^(open|ended):[0-9]{1,12}\.[0-9]{1,20}:[0-9a-f]{0,16}$"
 
 
-@blueprint.get("/v1/files")
-@allow(*PEOPLE)
-@blueprint.input(FilesQuery, location="query")
-@blueprint.doc(responses=answers(FilePage, 422))
-def files(query_data: FilesQuery) -> Response:
+class FilesQuery(Query):
+    """Which files: `path` is a part of it; `since` and `until` are about the end, seconds since the epoch.
+
+    `after` is `next` of the page before.
+    """
+
+    user: Text | None = None
+    application: Text | None = None
+    vo: Text | None = None
+    job: Text | None = None
+    node: Text | None = None
+    element: ElementId | None = None
+    verdict: VerdictName | None = None
+    path: Path | None = None
+    since: Time | None = None
+    until: Time | None = None
+    state: Literal["open", "ended"] | None = None
+    after: Annotated[str, Field(pattern=_CURSOR)] | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+
+class ReportQuery(Query):
+    """Which files to sum up; times are those of their ends, seconds since the epoch."""
+
+    user: Text | None = None
+    application: Text | None = None
+    vo: Text | None = None
+    job: Text | None = None
+    element: ElementId | None = None
+    since: Time | None = None
+    until: Time | None = None
+
+
+@area.answers("GET /v1/files", FilePage, roles=PEOPLE, query=FilesQuery)
+def files(asked: FilesQuery) -> FilePage:
     """List files with what each received
 
     A person sees their own.  Whether a requirement was met is known when a file ended: `met`, `nearly` (at
     least 80 % of it), `missed`, or `cannot-say`.
     """
-    asked = query_data
-    wanted = Wanted(
-        whose(caller(), asked.user, "files"),
-        asked.application,
-        asked.vo,
-        asked.job,
-        asked.element,
-        asked.node,
-        None if asked.verdict is None else Verdict(asked.verdict),
-        asked.path,
-        asked.since,
-        asked.until,
-    )
+    verdict = None if asked.verdict is None else Verdict(asked.verdict)
+    wanted = replace(_wanted(asked), node=asked.node, verdict=verdict, path=asked.path)
     after = None if asked.after is None else Cursor.of(asked.after)
     listed, further = runtime().files.page(wanted, asked.state, after, asked.limit)
-    body = FilePage(
+    return FilePage(
         files=[render_files.file(file) for file in listed],
         next=None if further is None else str(further),
     )
-    return render.answer(body)
 
 
-@blueprint.get("/v1/files/<placement_id>")
-@allow(*PEOPLE)
-@blueprint.doc(responses=answers(Received, 404))
-def file(placement_id: str) -> Response:
+@area.answers("GET /v1/files/<placement_id>", Received, 404, roles=PEOPLE)
+def file(placement_id: str) -> Received:
     """Say what a file received, kind by kind, and how that went over time"""
     record, detail = runtime().files.file(placement_id)
     who = caller()
     if who.role is Role.USER and record.user != who.user:
         raise ForbiddenProblem("This file belongs to somebody else.")
-    return render.answer(render_files.file_record(record, detail))
+    return render_files.file_record(record, detail)
 
 
-@blueprint.get("/v1/report")
-@allow(*PEOPLE)
-@blueprint.input(ReportQuery, location="query")
-@blueprint.doc(responses=answers(Report, 422))
-def sums(query_data: ReportQuery) -> Response:
+@area.answers("GET /v1/report", Report, roles=PEOPLE, query=ReportQuery)
+def sums(asked: ReportQuery) -> Report:
     """Sum up how often what was required was met
 
     By element, hour, application, job and kind, the worst first.  A person sees their own files.
     """
-    asked = query_data
-    wanted = Wanted(
+    wanted, files = _wanted(asked), runtime().files
+    groups, complete = files.groups(wanted)
+    summed = report(groups)
+    if summed.total.verdicts[Verdict.MISSED]:
+        summed = replace(summed, advice=[*summed.advice, *what_if(files.misses(wanted))])
+    return render_files.report(summed, complete=complete)
+
+
+def _wanted(asked: FilesQuery | ReportQuery) -> Wanted:
+    return Wanted(
         whose(caller(), asked.user, "files"),
         asked.application,
         asked.vo,
@@ -88,9 +110,3 @@ def sums(query_data: ReportQuery) -> Response:
         since=asked.since,
         until=asked.until,
     )
-    files = runtime().files
-    groups, complete = files.groups(wanted)
-    summed = report(groups)
-    if summed.total.verdicts[Verdict.MISSED]:
-        summed = replace(summed, advice=[*summed.advice, *what_if(files.misses(wanted))])
-    return render.answer(render_files.report(summed, complete=complete))

@@ -1,28 +1,26 @@
 """Health, readiness and metrics; open to everyone, and without anything about persons."""
 
-from __future__ import annotations
-
-from apiflask import APIBlueprint
 from flask import Response
 from ses_client.messages.elements import Check, Health, Readiness
 
 from ses_service.api import render, versions
+from ses_service.api.area import Area
 from ses_service.api.contract import also, says
 from ses_service.process.readiness import ready
 from ses_service.process.runtime import runtime
 
-blueprint = APIBlueprint("health", __name__, tag="health")
+area = Area("health")
 
 
-@blueprint.get("/healthz")
-@blueprint.doc(responses=says(Health))
+@area.get("/healthz")
+@area.doc(responses=says(Health))
 def healthz() -> Response:
     """Say that the process answers"""
     return render.answer(Health(status="ok"))
 
 
-@blueprint.get("/readyz")
-@blueprint.doc(responses={**says(Readiness), **says(Readiness, 503, "The site was never read.")})
+@area.get("/readyz")
+@area.doc(responses={**says(Readiness), **says(Readiness, 503, "The site was never read.")})
 def readyz() -> Response:
     """Say whether decisions can be made, and what is missing
 
@@ -36,13 +34,13 @@ def readyz() -> Response:
     checks = runtime().readiness.checks()
     is_ready = ready(checks)
     degraded = is_ready and not all(check.ok for check in checks)
-    shown = [Check(name=check.name, ok=check.ok, detail=check.detail) for check in checks]
+    shown = [Check.like(check) for check in checks]
     body = Readiness(ready=is_ready, degraded=degraded, version=versions.OWN, checks=shown)
     return render.answer(body, 200 if is_ready else 503)
 
 
-@blueprint.get("/metrics")
-@blueprint.doc(responses=also(200, "Metrics.", "text/plain", {"type": "string"}))
+@area.get("/metrics")
+@area.doc(responses=also(200, "Metrics.", "text/plain", {"type": "string"}))
 def metrics() -> Response:
     """Give metrics in Prometheus' text format"""
     return Response(runtime().metrics.text(), content_type="text/plain; version=0.0.4; charset=utf-8")

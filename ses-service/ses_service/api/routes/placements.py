@@ -1,14 +1,10 @@
 """Placements: which there are, and why each is where it is."""
 
-from __future__ import annotations
-
-from apiflask import APIBlueprint
-from flask import Response
 from ses_client.messages.selections import PlacementList, PlacementRecord
 
 from ses_service.api import operations, render
-from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import answers
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
 from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.requests import PlacementQuery
 from ses_service.ledger.placement import Placement, PlacementState
@@ -16,52 +12,44 @@ from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
 from ses_service.state.state import NoEnvironmentError
 
-blueprint = APIBlueprint("placements", __name__, tag="placements")
+area = Area("placements")
 
 
-@blueprint.get("/v1/placements")
-@allow()
-@blueprint.input(PlacementQuery, location="query")
-@blueprint.doc(responses=answers(PlacementList, 422))
-def placements(query_data: PlacementQuery) -> Response:
+@area.answers("GET /v1/placements", PlacementList, query=PlacementQuery)
+def placements(asked: PlacementQuery) -> PlacementList:
     """List placements, the latest first
 
     A person sees their own, an agent those of its node.  `device` and `inode` go together and find a file
     whatever it is called now; the number of a file that is gone may be another file's later.
     """
     who = caller()
-    wanted = query_data
 
     def accept(placement: Placement) -> bool:
         return (
             (who.role is not Role.USER or placement.subject.user == who.user)
             and who.speaks_for(placement.subject.node)
-            and (wanted.path is None or placement.path == wanted.path)
-            and (wanted.inode is None or (placement.device, placement.inode) == (wanted.device, wanted.inode))
-            and (wanted.user is None or placement.subject.user == wanted.user)
-            and (wanted.element is None or placement.element.id == wanted.element)
-            and (wanted.state is None or placement.state is PlacementState(wanted.state))
+            and (asked.path is None or placement.path == asked.path)
+            and (asked.inode is None or (placement.device, placement.inode) == (asked.device, asked.inode))
+            and (asked.user is None or placement.subject.user == asked.user)
+            and (asked.element is None or placement.element.id == asked.element)
+            and (asked.state is None or placement.state is PlacementState(asked.state))
         )
 
-    asked = {
-        "user": who.user if who.role is Role.USER else wanted.user,
-        "path": wanted.path,
-        "device": None if wanted.device is None else str(wanted.device),
-        "inode": wanted.inode,
+    wanted = {
+        "user": who.user if who.role is Role.USER else asked.user,
+        "path": asked.path,
+        "device": None if asked.device is None else str(asked.device),
+        "inode": asked.inode,
         "node": who.node if who.role is Role.NODE else None,
-        "state": wanted.state,
+        "state": asked.state,
     }
-    exact = {name: value for name, value in asked.items() if value is not None}
-    listed = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
-    return render.answer(
-        PlacementList(placements=[render.placement_summary(placement) for placement in listed])
-    )
+    exact = {name: value for name, value in wanted.items() if value is not None}
+    listed = runtime().placements.listed(accept, asked.limit, exact, asked.element)
+    return PlacementList(placements=[render.placement_summary(placement) for placement in listed])
 
 
-@blueprint.get("/v1/placements/<placement_id>")
-@allow()
-@blueprint.doc(responses=answers(PlacementRecord, 404))
-def placement(placement_id: str) -> Response:
+@area.answers("GET /v1/placements/<placement_id>", PlacementRecord, 404)
+def placement(placement_id: str) -> PlacementRecord:
     """Explain a placement
 
     With the first ranks and the refused elements at the moment of the decision.
@@ -77,4 +65,4 @@ def placement(placement_id: str) -> Response:
         now = runtime().state.predicted_now(explained)
     except NoEnvironmentError:
         now = ()
-    return render.answer(render.placement_record(explained, now, operations.backends(runtime())))
+    return render.placement_record(explained, now, operations.backends(runtime()))

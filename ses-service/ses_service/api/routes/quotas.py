@@ -1,34 +1,39 @@
 """Quotas of users, groups and projects, and when they are used up."""
 
-from __future__ import annotations
+from typing import Annotated
 
-from apiflask import APIBlueprint
-from flask import Response
-from ses_client.messages.quotas import Quota, QuotaPage, QuotaSource
+from pydantic import Field
+from ses_client.messages.quotas import KindOfQuota, Quota, QuotaPage, QuotaSource
 
-from ses_service.api import render
-from ses_service.api.authentication import allow, caller
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
 from ses_service.api.callers import whose
-from ses_service.api.contract import answers
-from ses_service.api.schemas.quotas import QuotasQuery
+from ses_service.api.schemas.requests import Query, Text
 from ses_service.decision.quota_outlook import Foreseen, foreseen
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import PEOPLE, Role
 
-blueprint = APIBlueprint("quotas", __name__, tag="elements")
+area = Area("quotas", tag="elements")
 
 
-@blueprint.get("/v1/quotas")
-@allow(*PEOPLE)
-@blueprint.input(QuotasQuery, location="query")
-@blueprint.doc(responses=answers(QuotaPage, 422, 503))
-def quotas(query_data: QuotasQuery) -> Response:
+class QuotasQuery(Query):
+    """Which quotas to list: of a storage system, of a kind, or those that count for a user."""
+
+    system: Text | None = None
+    kind: KindOfQuota | None = None
+    user: Text | None = None
+    full_within_days: Annotated[float, Field(gt=0, le=3650)] | None = None
+    offset: Annotated[int, Field(ge=0, le=10**9)] = 0
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 50
+
+
+@area.answers("GET /v1/quotas", QuotaPage, roles=PEOPLE, query=QuotasQuery)
+def quotas(asked: QuotasQuery) -> QuotaPage:
     """List quotas and when they are used up
 
     As the file systems have them: this service limits nobody.  A person sees their own and their VO's.
     """
-    asked, now = query_data, runtime()
-    user = whose(caller(), asked.user, "quotas")
+    now, user = runtime(), whose(caller(), asked.user, "quotas")
     environment = now.state.environment
     listed = [
         quota
@@ -41,18 +46,12 @@ def quotas(query_data: QuotasQuery) -> Response:
             or (quota.full_in is not None and quota.full_in <= asked.full_within_days)
         )
     ]
-    shows_sources = caller().role is not Role.USER
-    return render.answer(
-        QuotaPage(
-            total=len(listed),
-            quotas=[_quota(quota) for quota in listed[asked.offset : asked.offset + asked.limit]],
-            sources=[
-                QuotaSource(system=source.system, target=source.target, error=source.error)
-                for source in now.quotas.sources
-                if shows_sources
-            ],
-            problem=now.quotas.problem,
-        )
+    sources = now.quotas.sources if caller().role is not Role.USER else ()
+    return QuotaPage(
+        total=len(listed),
+        quotas=[_quota(quota) for quota in listed[asked.offset : asked.offset + asked.limit]],
+        sources=[QuotaSource.like(source) for source in sources],
+        problem=now.quotas.problem,
     )
 
 

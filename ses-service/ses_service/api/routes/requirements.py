@@ -5,19 +5,16 @@ apply to them; a portal changes any on behalf of the person it names in ``X-Acti
 any.
 """
 
-from __future__ import annotations
-
 import re
 
-from apiflask import APIBlueprint
-from flask import Response, request
+from flask import request
 from ses_client.messages import requirements as messages
 from ses_client.names import SET_FORMS, is_set_name
 
 from ses_service.api import render
-from ses_service.api.authentication import allow, caller
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
 from ses_service.api.callers import must_ask_for, must_name_a_person, must_read
-from ses_service.api.contract import answers
 from ses_service.api.problems import (
     ForbiddenProblem,
     InvalidProblem,
@@ -26,6 +23,7 @@ from ses_service.api.problems import (
     invalid_description,
 )
 from ses_service.api.profiles import check_stored, find_profile
+from ses_service.api.render import Reply
 from ses_service.api.schemas.requests import LEVELS, EffectiveQuery, RequirementSetIn, RequirementsQuery
 from ses_service.decision.resolve import ordered, passed_over, resolve, sets_for_user
 from ses_service.decision.vo_suggestion import Suggested, stated, suggest
@@ -35,19 +33,16 @@ from ses_service.ledger.files import Wanted
 from ses_service.members.homes import home_of
 from ses_service.model.entities import Level, MeasuredRun, RequirementSet, Subject, with_home_vo
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Principal, Role
+from ses_service.security.tokens import PEOPLE, Principal, Role
 
-blueprint = APIBlueprint("requirements", __name__, tag="requirements")
+area = Area("requirements")
 
 _LATEST_FILES = 1000
 _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
 
 
-@blueprint.get("/v1/requirements")
-@allow()
-@blueprint.input(RequirementsQuery, location="query")
-@blueprint.doc(responses=answers(messages.RequirementSets, 422, 503))
-def requirement_sets(query_data: RequirementsQuery) -> Response:
+@area.answers("GET /v1/requirements", messages.RequirementSets, query=RequirementsQuery)
+def requirement_sets(asked: RequirementsQuery) -> messages.RequirementSets:
     """List requirement sets
 
     With `user`: every set that can apply to one of this person's programs.  With the token of a user: those
@@ -55,7 +50,7 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
     """
     state, who = runtime().state, caller()
     homes = state.environment.home_vo
-    user = query_data.user or (who.user if who.role is Role.USER else None)
+    user = asked.user or (who.user if who.role is Role.USER else None)
     if user is None:
         listed = ordered(
             requirement_set
@@ -65,22 +60,17 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
     else:
         must_ask_for(who, user, None, homes)
         listed = sets_for_user(user, homes.get(user), state.sets)
-    return render.answer(
-        messages.RequirementSets(
-            sets=[
-                render.requirement_set(requirement_set)
-                for requirement_set in listed
-                if requirement_set.requirements or requirement_set.profile
-            ]
-        )
+    return messages.RequirementSets(
+        sets=[
+            render.requirement_set(requirement_set)
+            for requirement_set in listed
+            if requirement_set.says_anything
+        ]
     )
 
 
-@blueprint.get("/v1/requirements/effective")
-@allow()
-@blueprint.input(EffectiveQuery, location="query")
-@blueprint.doc(responses=answers(messages.Effective, 422, 503))
-def effective(query_data: EffectiveQuery) -> Response:
+@area.answers("GET /v1/requirements/effective", messages.Effective, query=EffectiveQuery)
+def effective(asked: EffectiveQuery) -> messages.Effective:
     """Say what applies to a subject, kind by kind
 
     `vo_from` says by what the user belongs to the VO: `request`, `site description`, a POSIX or LDAP group,
@@ -90,28 +80,23 @@ def effective(query_data: EffectiveQuery) -> Response:
     """
     running = runtime()
     state = running.state
-    asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
+    given = Subject(asked.user, asked.application or None, asked.vo or None)
     homes = state.environment.home_vo
-    must_ask_for(caller(), asked.user, asked.vo, homes)
-    subject = with_home_vo(asked, homes)
-    home = None if asked.vo is not None else home_of(asked.user, homes)
+    must_ask_for(caller(), given.user, given.vo, homes)
+    subject = with_home_vo(given, homes)
+    home = None if given.vo is not None else home_of(given.user, homes)
     now, sets = state.now(), state.sets
-    applying = resolve(subject, (), sets, now)
-    return render.answer(
-        messages.Effective(
-            subject=render.subject(subject),
-            vo_from="request" if asked.vo is not None else home.source if home else None,
-            requirements=render.resolved(applying),
-            passed_over=render.passed_over(passed_over(subject, sets, now), now),
-            notes=running.notes_on(asked.vo),
-        )
+    return messages.Effective(
+        subject=render.subject(subject),
+        vo_from="request" if given.vo is not None else home.source if home else None,
+        requirements=render.resolved(resolve(subject, (), sets, now)),
+        passed_over=render.passed_over(passed_over(subject, sets, now), now),
+        notes=running.notes_on(given.vo),
     )
 
 
-@blueprint.get("/v1/requirements/<level>/<name>")
-@allow()
-@blueprint.doc(responses=answers(messages.RequirementSet, 404, 422, 503))
-def requirement_set(level: str, name: str) -> Response:
+@area.answers("GET /v1/requirements/<level>/<name>", messages.RequirementSet, 404, 422)
+def requirement_set(level: str, name: str) -> Reply:
     """Return one requirement set
 
     A set nobody has stated has revision 0.  The `ETag` is its revision, for `If-Match`.  With the token of a
@@ -124,10 +109,10 @@ def requirement_set(level: str, name: str) -> Response:
     return _set_answer(state.sets.get((known, name)) or RequirementSet(known, name))
 
 
-@blueprint.get("/v1/requirements/vo/<name>/suggestion")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.doc(responses=answers(messages.Suggestion, 404, 503))
-def suggestion(name: str) -> Response:
+@area.answers(
+    "GET /v1/requirements/vo/<name>/suggestion", messages.Suggestion, 404, roles=(Role.PORTAL, Role.ADMIN)
+)
+def suggestion(name: str) -> messages.Suggestion:
     """Say what a VO could require, by what its members state and get
 
     Of the sets of its members and their applications, and of the latest 1,000 files of the VO that ended.
@@ -139,22 +124,24 @@ def suggestion(name: str) -> Response:
     state = running.state
     members = stated(name, state.environment.home_vo, state.sets, state.now())
     files, _ = running.files.page(Wanted(vo=name), "ended", None, _LATEST_FILES)
-    return render.answer(
-        messages.Suggestion(
-            vo=name,
-            members=len(members),
-            files=len(files),
-            suggested=[_suggested(entry) for entry in suggest(members, files)],
-            stored=render.requirement_set(state.sets.get((Level.VO, name)) or RequirementSet(Level.VO, name)),
-        )
+    return messages.Suggestion(
+        vo=name,
+        members=len(members),
+        files=len(files),
+        suggested=[_suggested(entry) for entry in suggest(members, files)],
+        stored=render.requirement_set(state.sets.get((Level.VO, name)) or RequirementSet(Level.VO, name)),
     )
 
 
-@blueprint.put("/v1/requirements/<level>/<name>")
-@allow(Role.USER, Role.PORTAL, Role.ADMIN)
-@blueprint.input(RequirementSetIn)
-@blueprint.doc(responses=answers(messages.RequirementSet, 404, 412, 503, body=True))
-def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) -> Response:
+@area.answers(
+    "PUT /v1/requirements/<level>/<name>",
+    messages.RequirementSet,
+    404,
+    412,
+    roles=PEOPLE,
+    body=RequirementSetIn,
+)
+def replace_requirement_set(level: str, name: str, asked: RequirementSetIn) -> Reply:
     """Replace one requirement set
 
     An empty list without a profile removes it.  With `If-Match`, only when the set has that revision.
@@ -165,14 +152,14 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     _check_name(known, name)
     who = caller()
     check_right(who, known, name)
-    sets, run = runtime().state.sets, json_data.measured
-    check_stored(known, name, json_data, sets)
+    sets, run = runtime().state.sets, asked.measured
+    check_stored(known, name, asked, sets)
     wanted = RequirementSet(
         known,
         name,
-        tuple(requirement.to_model() for requirement in json_data.requirements),
-        profile=find_profile(json_data.profile, sets),
-        definition=json_data.definition,
+        tuple(requirement.to_model() for requirement in asked.requirements),
+        profile=find_profile(asked.profile, sets),
+        definition=asked.definition,
         measured=None if run is None else MeasuredRun(**run.model_dump()),
     )
     try:
@@ -184,8 +171,8 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     return _set_answer(changed)
 
 
-def _set_answer(requirement_set: RequirementSet) -> Response:
-    return render.answer(
+def _set_answer(requirement_set: RequirementSet) -> Reply:
+    return render.reply(
         render.requirement_set(requirement_set), headers={"ETag": f'"{requirement_set.revision}"'}
     )
 
@@ -193,15 +180,13 @@ def _set_answer(requirement_set: RequirementSet) -> Response:
 def _suggested(suggestion: Suggested) -> messages.Suggested:
     """Return what members of a VO state of a kind, in the unit it is shown in."""
     size = suggestion.kind.size
-    return messages.Suggested(
-        kind=suggestion.kind,
+    return messages.Suggested.like(
+        suggestion,
         unit=suggestion.kind.unit,
-        members=suggestion.members,
         least=suggestion.least / size,
         middle=suggestion.middle / size,
         most=suggestion.most / size,
         got=render.in_units(suggestion.got, size),
-        files=suggestion.files,
         proposed=None if suggestion.proposed is None else render.requirement(suggestion.proposed),
     )
 

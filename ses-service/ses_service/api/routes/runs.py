@@ -6,115 +6,137 @@ owner is, and only its owner takes it: no administrator does either for somebody
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Annotated, Any, Literal
 
-from apiflask import APIBlueprint
-from flask import Response
-from ses_client.messages.runs import NearRun, NearRuns, RunCounts, RunTaken
+from pydantic import Field, model_validator
+from ses_client.messages.runs import OPTION, NearRun, NearRuns, RunCounts, RunTaken
 
-from ses_service.api import render
-from ses_service.api.authentication import allow, caller
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
 from ses_service.api.callers import must_name_a_person
-from ses_service.api.contract import answers
-from ses_service.api.problems import NotFoundProblem, NotKeptProblem, TooManyRunsProblem
-from ses_service.api.schemas.runs import RunIn, RunReportIn, RunStopIn, RunTakeIn
-from ses_service.process.runs import MAX_OPEN, TooManyRunsError, UnknownRunError
+from ses_service.api.problems import written
+from ses_service.api.schemas.items import PLACEMENT_ID
+from ses_service.api.schemas.requests import Body, Path, Text
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
 
-blueprint = APIBlueprint("runs", __name__, tag="runs")
+area = Area("runs")
+
+MAX_TEXT = 16_384
+"""Characters of all words of a run together."""
+
+MAX_ERRORS = 8_000
+
+Id = Annotated[str, Field(pattern=PLACEMENT_ID)]
+Word = Annotated[str, Field(max_length=8192, pattern=r"^[^\x00]*$")]
+# What begins with a dash would be read as an option.
+FilePattern = Annotated[str, Field(max_length=4096, pattern=r"^[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")]
+Option = Annotated[str, Field(pattern=f"^{OPTION}$", examples=["--memory=4GB"])]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
 
 
-@blueprint.get("/v1/runs")
-@allow(Role.USER, Role.PORTAL)
-@blueprint.doc(responses=answers(NearRuns))
-def listed() -> Response:
+class RunIn(Body):
+    """A run that is started.  `run_id` is one the caller makes by chance: the same again starts no other."""
+
+    run_id: Id
+    files: Annotated[list[FilePattern], Field(min_length=1, max_length=100)]
+    command: Annotated[list[Word], Field(min_length=1, max_length=200)]
+    options: Annotated[list[Option], Field(max_length=20)]
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> RunIn:
+        if "{}" not in self.command:
+            raise ValueError("the command has no {}: write it where the names of the files belong")
+        if sum(map(len, (*self.files, *self.command, *self.options))) > MAX_TEXT:
+            raise ValueError(f"the run is longer than {MAX_TEXT} characters")
+        return self
+
+
+class RunTakeIn(Body):
+    """Where what is taken will run."""
+
+    node: Text
+    directory: Path
+
+
+class RunReportIn(Body):
+    """What is known of a run; a member that is left out is as it was."""
+
+    state: Literal["running", "ended", "stopped", "refused"]
+    tasks: Count | None = None
+    tasks_done: Count | None = None
+    bytes_read: Count | None = None
+    bytes_returned: Count | None = None
+    exit_status: Annotated[int, Field(ge=0, le=255)] | None = None
+    output: Path | None = None
+    errors: Annotated[str, Field(max_length=MAX_ERRORS)] | None = None
+
+    def known(self) -> dict[str, Any]:
+        """Return what it says."""
+        return self.model_dump(exclude={"state"}, exclude_none=True)
+
+
+class RunStopIn(Body):
+    """Nothing."""
+
+
+@area.answers("GET /v1/runs", NearRuns, roles=(Role.USER, Role.PORTAL))
+def listed() -> NearRuns:
     """List your runs, the latest first"""
     user, runs = _person(), runtime().runs
-    return render.answer(NearRuns(user=user, runs=runs.of(user), servers=runs.servers(user)))
+    return NearRuns(user=user, runs=runs.of(user), servers=runs.servers(user))
 
 
-@blueprint.get("/v1/runs/counts")
-@allow(Role.PORTAL, Role.ADMIN)
-@blueprint.doc(responses=answers(RunCounts))
-def counts() -> Response:
+@area.answers("GET /v1/runs/counts", RunCounts, roles=(Role.PORTAL, Role.ADMIN))
+def counts() -> RunCounts:
     """Count everybody's runs
 
     What they are only their owners see.
     """
-    return render.answer(RunCounts(users=runtime().runs.counts()))
+    return RunCounts(users=runtime().runs.counts())
 
 
-@blueprint.post("/v1/runs")
-@allow(Role.PORTAL)
-@blueprint.input(RunIn)
-@blueprint.doc(responses=answers(NearRun, 409, body=True))
-def start(json_data: RunIn) -> Response:
+@area.answers("POST /v1/runs", NearRun, 409, roles=(Role.PORTAL,), body=RunIn)
+def start(asked: RunIn) -> NearRun:
     """Start a run
 
     It waits until `ses serve-runs` of the person for whom the portal acts takes it.
     """
-    with _problems():
-        run = NearRun(**json_data.model_dump(), state="waiting", asked_at=runtime().state.now())
-        return render.answer(runtime().runs.start(_person(), run))
+    run = NearRun(**asked.model_dump(), state="waiting", asked_at=runtime().state.now())
+    with written("runs"):
+        return runtime().runs.start(_person(), run)
 
 
-@blueprint.post("/v1/runs/take")
-@allow(Role.USER)
-@blueprint.input(RunTakeIn)
-@blueprint.doc(responses=answers(RunTaken, body=True))
-def take(json_data: RunTakeIn) -> Response:
+@area.answers("POST /v1/runs/take", RunTaken, roles=(Role.USER,), body=RunTakeIn)
+def take(asked: RunTakeIn) -> RunTaken:
     """Take the run of yours that has waited longest
 
     It is given out once.  Who takes it reports on it at least each minute, until it is over.
     """
-    with _problems():
-        taken = runtime().runs.take(_person(), json_data.node, json_data.directory)
-    return render.answer(RunTaken(run=taken))
+    with written("runs"):
+        return RunTaken(run=runtime().runs.take(_person(), asked.node, asked.directory))
 
 
-@blueprint.post("/v1/runs/<run_id>/report")
-@allow(Role.USER)
-@blueprint.input(RunReportIn)
-@blueprint.doc(responses=answers(NearRun, 404, body=True))
-def report(run_id: str, json_data: RunReportIn) -> Response:
+@area.answers("POST /v1/runs/<run_id>/report", NearRun, 404, roles=(Role.USER,), body=RunReportIn)
+def report(run_id: str, asked: RunReportIn) -> NearRun:
     """Report on a run that you took
 
     The answer says whether it is to be stopped.
     """
-    with _problems():
-        known = runtime().runs.report(_person(), run_id, json_data.state, json_data.known())
-    return render.answer(known)
+    with written("runs"):
+        return runtime().runs.report(_person(), run_id, asked.state, asked.known())
 
 
-@blueprint.post("/v1/runs/<run_id>/stop")
-@allow(Role.USER, Role.PORTAL)
-@blueprint.input(RunStopIn)
-@blueprint.doc(responses=answers(NearRun, 404, body=True))
-def stop(run_id: str, json_data: RunStopIn) -> Response:  # noqa: ARG001
+@area.answers("POST /v1/runs/<run_id>/stop", NearRun, 404, roles=(Role.USER, Role.PORTAL), body=RunStopIn)
+def stop(run_id: str, asked: RunStopIn) -> NearRun:  # noqa: ARG001
     """Stop a run of yours
 
     One that waits is stopped at once, one that runs by who runs it.
     """
-    with _problems():
-        return render.answer(runtime().runs.stop(_person(), run_id))
+    with written("runs"):
+        return runtime().runs.stop(_person(), run_id)
 
 
 def _person() -> str:
     must_name_a_person(caller())
     return caller().user or ""
-
-
-@contextmanager
-def _problems() -> Iterator[None]:
-    try:
-        yield
-    except UnknownRunError as error:
-        raise NotFoundProblem(f"You have no run {error}.") from None
-    except TooManyRunsError:
-        raise TooManyRunsProblem(f"You have {MAX_OPEN} runs that wait or run; stop one first.") from None
-    except OSError as error:
-        raise NotKeptProblem(
-            f"The service cannot write its runs: {error.strerror}.", headers={"Retry-After": "60"}
-        ) from None

@@ -1,31 +1,42 @@
 """Sessions of nodes and users that MUNGE knows."""
 
-from __future__ import annotations
+from typing import Annotated
 
-from apiflask import APIBlueprint
-from flask import Response, current_app, request
+from flask import current_app, request
+from pydantic import Field
 from ses_client.messages.access import Session
 
-from ses_service.api import render
+from ses_service.api.area import Area
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
-from ses_service.api.contract import SESSIONS, answers
-from ses_service.api.schemas.sessions import SessionIn
+from ses_service.api.contract import SESSIONS
+from ses_service.api.schemas.requests import Body
 from ses_service.security.sessions import LIFETIME
 
-blueprint = APIBlueprint("sessions", __name__, tag="sessions")
+area = Area("sessions")
 
 
-@blueprint.post(SESSIONS)
-@blueprint.input(SessionIn)
-@blueprint.doc(responses=answers(Session, body=True))
-def open_session(json_data: SessionIn) -> Response:
+class SessionIn(Body):
+    """Who asks for a session, proven by MUNGE."""
+
+    credential: Annotated[
+        str,
+        Field(
+            max_length=4096,
+            pattern=r"^MUNGE:[A-Za-z0-9+/=]+:$",
+            description="As munge prints it, of the text 'qstorman-session 1 node HOST' made by root, or "
+            "'qstorman-session 1 user HOST' by a user. HOST is the name of the host it is made on.",
+        ),
+    ]
+
+
+@area.answers(f"POST {SESSIONS}", Session, roles=None, body=SessionIn)
+def open_session(asked: SessionIn) -> Session:
     """Exchange a MUNGE credential for a token
 
     The token is valid for ten minutes, for requests from the address of this one.  Each credential is taken
     once.
     """
     authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
-    opened = authenticator.open_session(json_data.credential, request.headers.get, request.remote_addr)
+    opened = authenticator.open_session(asked.credential, request.headers.get, request.remote_addr)
     who = opened.principal
-    session = Session(token=opened.token, seconds=LIFETIME, role=who.role, name=who.node or who.user or "")
-    return render.answer(session)
+    return Session(token=opened.token, seconds=LIFETIME, role=who.role, name=who.node or who.user or "")

@@ -1,66 +1,64 @@
 """Tokens that people make for themselves."""
 
-from __future__ import annotations
+from typing import Annotated
 
-from apiflask import APIBlueprint
-from flask import Response
+from pydantic import Field
 from ses_client.messages.access import MadeToken, PersonalToken, PersonalTokens
 
-from ses_service.api import render
-from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import answers
-from ses_service.api.problems import ForbiddenProblem, NotFoundProblem, NotKeptProblem, TokenProblem
-from ses_service.api.schemas.tokens import RevokeIn, TokenIn
+from ses_service.api.area import Area
+from ses_service.api.authentication import caller
+from ses_service.api.problems import ForbiddenProblem, NotFoundProblem, written
+from ses_service.api.schemas.requests import Body, ScopeName
 from ses_service.process.runtime import runtime
-from ses_service.security import personal_tokens
-from ses_service.security.personal_tokens import PersonalTokenError, Scope
+from ses_service.security.personal_tokens import MAX_DAYS, Scope
 from ses_service.security.tokens import PEOPLE
 
-blueprint = APIBlueprint("tokens", __name__, tag="tokens")
+area = Area("tokens")
+
+TokenName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 
 
-@blueprint.get("/v1/tokens")
-@allow(*PEOPLE)
-@blueprint.doc(responses=answers(PersonalTokens))
-def list_tokens() -> Response:
+class TokenIn(Body):
+    """A token to be made; ``days`` until it ends."""
+
+    name: TokenName
+    scope: ScopeName = "all"
+    days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 90
+
+
+class RevokeIn(Body):
+    """Nothing."""
+
+
+@area.answers("GET /v1/tokens", PersonalTokens, roles=PEOPLE)
+def list_tokens() -> PersonalTokens:
     """List your tokens
 
     Those that ended, too, until one of their name is made.
     """
-    return _list()
+    return _listed()
 
 
-@blueprint.post("/v1/tokens")
-@allow(*PEOPLE)
-@blueprint.input(TokenIn)
-@blueprint.doc(responses=answers(MadeToken, 409, body=True))
-def make_token(json_data: TokenIn) -> Response:
+@area.answers("POST /v1/tokens", MadeToken, 409, roles=PEOPLE, body=TokenIn)
+def make_token(asked: TokenIn) -> MadeToken:
     """Make a token for yourself
 
     Its secret is in this answer only.  A token cannot make another.
     """
-    if caller().token is not None:
+    who = caller()
+    if who.token is not None:
         raise ForbiddenProblem("A personal token makes no others; make them in the portal.")
-    try:
+    with written("tokens"):
         secret, kept = runtime().personal_tokens.make(
-            _person(),
-            json_data.name,
-            Scope(json_data.scope),
-            json_data.days,
-            is_of_machine=caller().is_of_machine,
+            _person(), asked.name, Scope(asked.scope), asked.days, is_of_machine=who.is_of_machine
         )
-    except PersonalTokenError as error:
-        raise TokenProblem(str(error)) from None
-    except OSError as error:
-        raise _not_kept(error) from None
-    return render.answer(MadeToken(**_shown(kept), token=secret))
+    return MadeToken.like(kept, token=secret)
 
 
-@blueprint.post("/v1/tokens/<name>/revoke")
-@allow(*PEOPLE, changes=False)
-@blueprint.input(RevokeIn)
-@blueprint.doc(responses=answers(PersonalTokens, 404, body=True))
-def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
+@area.answers(
+    "POST /v1/tokens/<name>/revoke", PersonalTokens, 404, roles=PEOPLE, body=RevokeIn, changes=False
+)
+def revoke_token(name: str, asked: RevokeIn) -> PersonalTokens:  # noqa: ARG001
     """Revoke one of your tokens
 
     It is not accepted from then on.  A token of scope `read` revokes itself only.
@@ -68,44 +66,31 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
     user, who = _person(), caller()
     if who.reads_only and who.token != name:
         raise ForbiddenProblem(f"The token {who.token!r} is of scope read; it revokes itself only.")
-    try:
+    with written("tokens"):
         revoked = runtime().personal_tokens.revoke(user, name)
-    except OSError as error:
-        raise _not_kept(error) from None
     if not revoked:
         raise NotFoundProblem(f"You have no token named {name!r}.")
-    return _list()
+    return _listed()
 
 
-@blueprint.post("/v1/tokens/revoke")
-@allow(*PEOPLE)
-@blueprint.input(RevokeIn)
-@blueprint.doc(responses=answers(PersonalTokens, body=True))
-def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
+@area.answers("POST /v1/tokens/revoke", PersonalTokens, roles=PEOPLE, body=RevokeIn)
+def revoke_tokens(asked: RevokeIn) -> PersonalTokens:  # noqa: ARG001
     """Revoke all of your tokens
 
     That of this request, too, and forget your runs: those that run are ended.  A portal does so for people
     whose account, password or role ends.
     """
     user = _person()
-    try:
+    with written("tokens"):
         runtime().personal_tokens.revoke_all(user)
         runtime().runs.forget(user)
-    except OSError as error:
-        raise _not_kept(error) from None
-    return _list()
+    return _listed()
 
 
-def _list() -> Response:
+def _listed() -> PersonalTokens:
     user = _person()
-    listed = [_shown(token) for token in runtime().personal_tokens.of(user)]
-    return render.answer(PersonalTokens(user=user, shown=caller().token, tokens=listed))
-
-
-def _not_kept(error: OSError) -> NotKeptProblem:
-    return NotKeptProblem(
-        f"The service cannot write its tokens: {error.strerror}.", headers={"Retry-After": "60"}
-    )
+    listed = [PersonalToken.like(token) for token in runtime().personal_tokens.of(user)]
+    return PersonalTokens(user=user, shown=caller().token, tokens=listed)
 
 
 def _person() -> str:
@@ -115,13 +100,3 @@ def _person() -> str:
             "Personal tokens are a person's, and this token is not one person's (X-Acting-User says whose)."
         )
     return user
-
-
-def _shown(token: personal_tokens.PersonalToken) -> PersonalToken:
-    return PersonalToken(
-        name=token.name,
-        scope=token.scope.value,
-        made=token.made,
-        ends=token.ends,
-        used=token.used,
-    )

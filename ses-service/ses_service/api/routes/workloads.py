@@ -1,63 +1,62 @@
 """``POST /v1/workloads/expansions``: what follows from a sentence about a program.  Stores nothing."""
 
-from __future__ import annotations
+from typing import Annotated
 
-from apiflask import APIBlueprint
-from flask import Response
+from pydantic import Field
 from ses_client.messages.vocabulary import Derived, Expansion, Parameter
 
 from ses_service.api import render
-from ses_service.api.authentication import allow
-from ses_service.api.contract import answers
+from ses_service.api.area import Area
 from ses_service.api.problems import InvalidProblem
-from ses_service.api.schemas.workloads import WorkloadIn
+from ses_service.api.schemas.requests import Body, Text
+from ses_service.knowledge import workloads
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.knowledge.workloads import WorkloadError, expand
 from ses_service.model.entities import Requirement
 
-blueprint = APIBlueprint("workloads", __name__, tag="vocabulary")
+area = Area("workloads", tag="vocabulary")
+
+_Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
-@blueprint.post("/v1/workloads/expansions")
-@allow(changes=False)
-@blueprint.input(WorkloadIn)
-@blueprint.doc(responses=answers(Expansion, body=True))
-def expansion(json_data: WorkloadIn) -> Response:
+class WorkloadIn(Body):
+    """A sentence such as `checkpoint of 4 TB every 30 min by 512 ranks`.
+
+    `values` gives parameters that it does not have, such as `{"share": "10 %"}`.
+    """
+
+    sentence: Annotated[Text, Field(examples=["checkpoint of 4 TB every 30 min by 512 ranks"])]
+    values: Annotated[dict[_Name, Text], Field(max_length=32)] = Field(default_factory=dict)
+
+
+@area.answers("POST /v1/workloads/expansions", Expansion, body=WorkloadIn, changes=False)
+def expansion(asked: WorkloadIn) -> Expansion:
     """Work out what a sentence about a program requires
 
     By the workloads of the vocabulary; each requirement comes with its arithmetic.
     """
-    known = vocabulary()
     try:
-        expanded = expand(known.workloads.values(), json_data.sentence, json_data.values)
+        expanded = expand(vocabulary().workloads.values(), asked.sentence, asked.values)
     except WorkloadError as error:
-        of_value = error.parameter in json_data.values
+        of_value = error.parameter in asked.values
         location = f"json.values.{error.parameter}" if of_value else "json.sentence"
         raise InvalidProblem([{"location": location, "message": str(error)}]) from None
-    return render.answer(
-        Expansion(
-            workload=expanded.workload.name,
-            phrase=expanded.workload.phrase,
-            definition=expanded.workload.definition,
-            parameters=[
-                Parameter(
-                    name=parameter.name,
-                    definition=parameter.definition,
-                    value=expanded.values[parameter.name],
-                )
-                for parameter in expanded.workload.parameters.values()
-            ],
-            derived=[
-                Derived(
-                    requirement=render.requirement(
-                        Requirement(
-                            derived.kind, derived.bound, known.metrics[derived.kind.value].described.weight
-                        )
-                    ),
-                    formula=derived.formula,
-                    arithmetic=derived.arithmetic,
-                )
-                for derived in expanded.derived
-            ],
-        )
+    workload = expanded.workload
+    return Expansion(
+        workload=workload.name,
+        phrase=workload.phrase,
+        definition=workload.definition,
+        parameters=[
+            Parameter(name=parameter.name, definition=parameter.definition, value=expanded.values[name])
+            for name, parameter in workload.parameters.items()
+        ],
+        derived=[_derived(derived) for derived in expanded.derived],
+    )
+
+
+def _derived(derived: workloads.Derived) -> Derived:
+    weight = vocabulary().metrics[derived.kind.value].described.weight
+    requirement = Requirement(derived.kind, derived.bound, weight)
+    return Derived(
+        requirement=render.requirement(requirement), formula=derived.formula, arithmetic=derived.arithmetic
     )

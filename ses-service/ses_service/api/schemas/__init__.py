@@ -1,1 +1,1 @@
-"""What requests and answers look like, as pydantic models; the OpenAPI file is made from them."""
+"""What requests look like that several routes share, or that Flask does not see; as pydantic models."""

@@ -1,7 +1,5 @@
 """What an agent announces beside which files are open: what each received, what is read, and how it fares."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import ConfigDict, Field

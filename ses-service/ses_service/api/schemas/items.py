@@ -4,8 +4,6 @@ The whole message is validated first, so that one that is right costs nothing mo
 the places of the errors looked at, and what is left is validated once more.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, ClassVar, NamedTuple, Self
 

@@ -1,7 +1,5 @@
 """What the contract says of kinds and units: those of the vocabulary this process has."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 from ses_service.knowledge.vocabulary import vocabulary

@@ -1,7 +1,5 @@
 """Nodes for a task: the question, the ranked nodes, and the classes of nodes there are."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field, PlainValidator, WithJsonSchema

@@ -66,6 +66,10 @@ ProfileName = Annotated[
 Moment = Annotated[
     str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
 ]
+ScopeName = Annotated[
+    Literal["all", "read"],
+    Field(description="`all`: what you may do; `read`: of that, what changes nothing."),
+]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 SetName = Annotated[str, Field(min_length=1, max_length=MAX_SET_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Application = Annotated[Text, Field(max_length=MAX_APPLICATION), AfterValidator(_fits)]
@@ -278,13 +282,6 @@ class PlacementQuery(Query):
         if (self.device is None) != (self.inode is None):
             raise ValueError("device and inode name a file only together")
         return self
-
-
-class HistoryQuery(Query):
-    """How far back, in seconds; the answer has about `points` steps."""
-
-    seconds: Annotated[int, Field(ge=60, le=31 * 86400)] = 3600
-    points: Annotated[int, Field(ge=2, le=1000)] = 120
 
 
 class RequirementsQuery(Query):

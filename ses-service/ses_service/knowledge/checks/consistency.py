@@ -4,8 +4,6 @@ A unit that does not fit its kind, two elements of one name, a kind stated twice
 can be checked of a node by itself is in ``ontology/shapes.ttl``.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Iterable, Iterator

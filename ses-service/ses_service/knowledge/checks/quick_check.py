@@ -5,8 +5,6 @@ anything else the full check (``validation.py``) says what is wrong, and may fin
 node is to blame nor why. Knows the parts of SHACL that ``ontology/shapes.ttl`` uses; screens no other shapes.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import abc

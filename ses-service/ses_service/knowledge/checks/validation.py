@@ -4,8 +4,6 @@ Site descriptions, requirements and additions to the vocabulary all go through h
 store, and does not say that a site is complete: an empty text is faultless.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain

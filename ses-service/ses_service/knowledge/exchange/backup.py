@@ -4,8 +4,6 @@ Taken in one read transaction while the service runs.  Restoring replaces everyt
 backup or is cut off, nothing.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ses_service.knowledge.errors import InvalidDescriptionError

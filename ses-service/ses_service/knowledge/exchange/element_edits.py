@@ -4,8 +4,6 @@ Pure functions from a description of the site to the description after the chang
 shapes say. An element is named by its storage system and its own name, as everywhere outside the store.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -76,7 +74,7 @@ def undrained(where: ElementName) -> SiteEdit:
     def edit(site: Description) -> Description:
         facts = site[_element(site, where)]
         if facts.get(QSM.state) != frozenset({QSM.Draining}):
-            raise NotDrainedError(str(where))
+            raise NotDrainedError(f"{where} is not being drained")
         return changed(where, {"state": ElementState.ACTIVE})(site)
 
     return edit
@@ -105,8 +103,8 @@ def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
 
     def edit(site: Description) -> Description:
         system = _system(site, where)
-        if _find(site, where) is not None:
-            raise ElementExistsError(str(where))
+        if where.name in _names(site, where):
+            raise ElementExistsError(f"The site has an element {where} already; change it instead")
         kinds = (_CLASSES.get(type_) for type_ in types(site[system]))
         facts: Facts = {
             RDF.type: frozenset({next((kind for kind in kinds if kind), QSM.StorageElement)}),
@@ -211,28 +209,21 @@ def _system(site: Description, where: ElementName) -> URIRef:
     raise NoSuchElementError(f"The site has no storage system {where.system}")
 
 
-def _find(site: Description, where: ElementName) -> URIRef | None:
-    system = _system(site, where)
-    for subject, facts in sorted(site.items()):
-        if system in facts.get(QSM.elementOf, ()) and Literal(where.name) in facts.get(QSM.name, ()):
-            return subject
-    return None
-
-
 def _element(site: Description, where: ElementName) -> URIRef:
-    element = _find(site, where)
-    if element is None:
-        near = get_close_matches(where.name, _names(site, where), 2)
+    names = _names(site, where)
+    if where.name not in names:
+        near = get_close_matches(where.name, sorted(names), 2)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise NoSuchElementError(f"The storage system {where.system} has no element {where.name}{hint}")
-    return element
+    return names[where.name]
 
 
-def _names(site: Description, where: ElementName) -> list[str]:
+def _names(site: Description, where: ElementName) -> dict[str, URIRef]:
+    """Return the elements of the storage system by their names, the first of several of one name."""
     system = _system(site, where)
-    return sorted(
-        str(name)
-        for facts in site.values()
+    return {
+        str(name): subject
+        for subject, facts in sorted(site.items(), reverse=True)
         if system in facts.get(QSM.elementOf, ())
         for name in facts.get(QSM.name, ())
-    )
+    }

@@ -5,8 +5,6 @@ one request, on condition that nothing changed since the plan was made, with its
 at all.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid
@@ -308,43 +306,35 @@ class Exchange:
 
 def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) -> list[RequirementSet]:
     """Return the requirement sets to be put in place: those that differ from what is stored."""
-    given = {
-        (requirement_set.level, requirement_set.name): requirement_set
-        for requirement_set in incoming.requirement_sets()
-    }
-    known = {(requirement_set.level, requirement_set.name): requirement_set for requirement_set in stored}
+    given, known = (
+        {(requirement_set.level, requirement_set.name): requirement_set for requirement_set in sets}
+        for sets in (incoming.requirement_sets(), stored)
+    )
     wanted = [
         requirement_set
         for key, requirement_set in sorted(given.items())
         if key not in known or _content(requirement_set) != _content(known[key])
     ]
     if mode is Mode.REPLACE and given:
-        gone = [requirement_set for key, requirement_set in sorted(known.items()) if key not in given]
         wanted += [
-            RequirementSet(requirement_set.level, requirement_set.name)
-            for requirement_set in gone
-            if requirement_set.requirements or requirement_set.profile
+            RequirementSet(*key)
+            for key, requirement_set in sorted(known.items())
+            if key not in given and requirement_set.says_anything
         ]
     return wanted
 
 
 def _check_applications(stored: Iterable[RequirementSet], wanted: list[RequirementSet], name: str) -> None:
     """Raise ``InvalidDescriptionError`` where a user would have too many applications with requirements."""
-    after = {
-        requirement_set.name: requirement_set
-        for requirement_set in (*stored, *wanted)
-        if requirement_set.level is Level.APPLICATION
-    }
-    names = [
-        requirement_set.name
-        for requirement_set in after.values()
-        if requirement_set.requirements or requirement_set.profile
-    ]
-    counts = Counter(owner_of(Level.APPLICATION, name) for name in names)
+    after: dict[str, bool] = {}
+    for requirement_set in (*stored, *wanted):
+        if requirement_set.level is Level.APPLICATION:
+            after[requirement_set.name] = requirement_set.says_anything
+    counts = Counter(owner_of(Level.APPLICATION, name) for name in after if after[name])
     changed = {
         owner_of(Level.APPLICATION, requirement_set.name)
         for requirement_set in wanted
-        if requirement_set.name in after
+        if requirement_set.level is Level.APPLICATION
     }
     faults = [
         f"{user} would have {counts[user]} applications with requirements; {MAX_APPLICATIONS} at most"

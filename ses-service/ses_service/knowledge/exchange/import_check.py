@@ -1,7 +1,5 @@
 """What an import would refuse in a text; needs no store (``ses kb validate``)."""
 
-from __future__ import annotations
-
 from ses_service.knowledge.checks.validation import Finding, refused, validate
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.incoming import Incoming

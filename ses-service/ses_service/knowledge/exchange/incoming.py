@@ -98,7 +98,7 @@ def sets_of(description: Description) -> tuple[RequirementSet, ...]:
     """Return the requirement sets a description has, with everything in base units."""
     if not description:
         return ()
-    return read_requirement_sets(GraphInMemory.of(REQUIREMENTS_GRAPH, as_graph(description)))
+    return read_requirement_sets(GraphInMemory(REQUIREMENTS_GRAPH, as_graph(description)))
 
 
 def site_after(

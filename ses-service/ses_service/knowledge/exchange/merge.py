@@ -6,8 +6,6 @@ discovered follows the discovery. Where both changed the same, that is a conflic
 unless the discovery is preferred, and either way it is reported. A pure function of its three descriptions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from zlib import crc32

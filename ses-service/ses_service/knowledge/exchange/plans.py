@@ -1,7 +1,6 @@
 """A change of the knowledge base before it is made: what it would do, and the one request that does it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -140,18 +139,15 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
 
 def whole(description: Description) -> str:
     """Return all statements, as Turtle."""
+    return lines(_stated(description))
+
+
+def _stated(description: Description) -> Iterator[Statement]:
     labels = count(1)
-    return lines(
-        statement
-        for subject in sorted(description)
-        for statement in statements(subject, description[subject], labels)
-    )
+    for subject in sorted(description):
+        yield from statements(subject, description[subject], labels)
 
 
 def _replacing(graph: URIRef, description: Description, change: URIRef) -> list[str | Adding]:
-    labels = count(1)
-    stated: list[Statement] = []
-    for subject in sorted(description):
-        stated += statements(subject, description[subject], labels)
     empty = bind("empty-graph.ru", graph=graph, history=HISTORY_GRAPH, change=change)
-    return [empty, Adding(graph, stated)]
+    return [empty, Adding(graph, list(_stated(description)))]

@@ -3,8 +3,6 @@
 Texts that come in are parsed into one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from typing import Any
 

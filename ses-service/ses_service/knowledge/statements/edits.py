@@ -1,7 +1,5 @@
 """Edits: what is stated about a subject before and after, and the requests that write the difference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count

@@ -4,8 +4,6 @@
 :func:`ses_service.knowledge.statements.bounded.parse_turtle`, which says what is wrong with it and where.
 """
 
-from __future__ import annotations
-
 import re
 
 import pyoxigraph

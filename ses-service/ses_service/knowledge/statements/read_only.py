@@ -4,8 +4,6 @@ rdflib's own stores keep three nested indexes up to date with each triple, which
 text. Here an index is made when it is first needed. Nothing can be added or removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

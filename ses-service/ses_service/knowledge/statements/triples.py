@@ -1,7 +1,5 @@
 """Triples in dictionaries, to be looked up many times: by subject and property, and the other way round."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from rdflib import RDF, RDFS

@@ -1,13 +1,12 @@
 """Descriptions as Turtle that is the same whenever what it says is the same: sorted, one property a line."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 
 from rdflib import RDF, XSD, Graph, Literal, URIRef
 from ses_client.turtle import BASE
 
+from ses_service.knowledge.queries import NOT_IN_IRI
 from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value
 from ses_service.knowledge.terms import ontology_directory
 
@@ -16,7 +15,6 @@ _RELATIVE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.%-]*(/[A-Za-z0-9_.%-]+)*")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 # Control characters, marks of direction and what else cannot be seen.
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 @cache
@@ -34,11 +32,10 @@ def document(description: Description) -> str:
 
 def head(text: str | None = None) -> str:
     """Return the declarations a text of blocks needs; all there are, when it is not known."""
-    if text is None:
-        used = [f"@prefix {name}: <{iri}> ." for name, iri in prefixes().items()]
-        return "\n".join([f"@base <{BASE}> .", *used]) + "\n"
     used = [
-        f"@prefix {name}: <{iri}> ." for name, iri in prefixes().items() if re.search(rf"\b{name}:", text)
+        f"@prefix {name}: <{iri}> ."
+        for name, iri in prefixes().items()
+        if text is None or re.search(rf"\b{name}:", text)
     ]
     return "\n".join([f"@base <{BASE}> .", *used]) + "\n"
 
@@ -64,7 +61,7 @@ def iri(term: URIRef) -> str:
     rest = term[len(BASE) :]
     if term.startswith(BASE) and _RELATIVE.fullmatch(rest):
         return f"<{rest}>"
-    escaped = _NOT_IN_IRI.sub(lambda match: f"\\u{ord(match[0]):04X}", term)
+    escaped = NOT_IN_IRI.sub(lambda match: f"\\u{ord(match[0]):04X}", term)
     return f"<{escaped}>"
 
 

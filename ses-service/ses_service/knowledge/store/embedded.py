@@ -4,8 +4,6 @@ It listens on a UNIX socket that only the user of the service can reach (``embed
 with this process. What it acknowledged is on the disk.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

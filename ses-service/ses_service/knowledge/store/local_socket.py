@@ -1,7 +1,5 @@
 """Connections to a server on a UNIX socket, for an HTTP client that knows only addresses."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable

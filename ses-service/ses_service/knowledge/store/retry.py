@@ -1,7 +1,5 @@
 """Updates that are sent again when their answer was lost, until it is known that they were applied."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The HTTP client of an RDF store: SPARQL 1.1 Query, Update and Graph Store protocols."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -31,21 +29,21 @@ TermRow = Mapping[str, URIRef | BNode | Literal]
 class SparqlReader(Protocol):
     """What reading needs: a store, or a graph in memory.
 
-    Every method raises ``StoreUnavailableError`` when there is no answer in time and
-    ``StoreRefusedError`` when the store says no.
+    Raises ``StoreUnavailableError`` when there is no answer in time and ``StoreRefusedError`` when the store
+    says no.
     """
 
     def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
         """Return the rows a SELECT query gives; may take ``patience`` times as long as usual."""
         ...
 
-    def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
-        ...
-
 
 class SparqlStore(SparqlReader, Protocol):
     """What the knowledge base needs of a store; faults are those of reading."""
+
+    def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
+        ...
 
     def update(self, update: str, *, patience: float = 1.0) -> None:
         """Apply an update request, as a whole or not at all."""

@@ -1,7 +1,5 @@
 """Runs the steps on the connection the service hands over (see ses_service.store.database)."""
 
-from __future__ import annotations
-
 from alembic import context
 
 from ses_service.store.tables import METADATA, VERSION_TABLE

@@ -1,7 +1,5 @@
 """Accounts, sign-ins that failed, sessions, links that let somebody in once, and identities at a provider."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """Placements and their explanations, the history of sizes, what became of files, and the services."""
 
-from __future__ import annotations
-
 from alembic import op
 
 from ses_service.store.tables import creation
