@@ -142,9 +142,12 @@ static int take_back(const struct ses_creation *creation, uint64_t inode, int fa
   return linked ? -EXDEV : failed;
 }
 
+/* EXDEV is of no branch, but of the directory: another mount of the union, a read-only one, or one
+ * that is not the program's to write.  The branch took the staged file. */
 static int give_name(const struct ses_creation *creation) {
-  return (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
-                       creation->dirfd, ses_address(creation->path), 0);
+  int failed = (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
+                             creation->dirfd, ses_address(creation->path), 0);
+  return failed == -EROFS || failed == -EACCES ? -EXDEV : failed;
 }
 
 static __attribute__((noinline)) int open_name(const struct ses_creation *creation) {
