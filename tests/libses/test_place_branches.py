@@ -66,6 +66,20 @@ def test_directory_a_user_may_not_write_to_stays_closed(union: Union, probes: Pa
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)], "no branch's"
 
 
+def test_directory_that_hands_on_a_group_of_others_leads_to_the_plain_call(
+    union: Union, probes: Path
+) -> None:
+    directory = union.path / "of a group"
+    directory.mkdir()
+    os.chown(directory, -1, 4321)
+    directory.chmod(0o2777)
+    user = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--")
+    done = union.run(*user, probes / "create", "open", WRITE, "0644", "022", directory / "file")
+    assert f"uid={NOBODY} gid=4321" in done.stdout
+    assert union.agent.leftovers() == []
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)], "no branch's"
+
+
 @pytest.mark.parametrize(("ours", "others"), [(16, 0), (8, 8)])
 def test_of_racing_creators_exactly_one_wins_and_one_copy_exists(
     union: Union, probes: Path, ours: int, others: int
