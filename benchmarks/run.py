@@ -254,7 +254,7 @@ def main() -> int:
                 except (BenchmarkError, SesError, OSError, subprocess.SubprocessError) as error:
                     failures.append(f"{part}: not all measured: {error}")
     report.write_json(chosen.output, measured)
-    print(report.table(measured))
+    report.show(measured)
     print(report.machine_line())
     for failure in failures:
         print(failure, file=sys.stderr)

@@ -34,6 +34,14 @@ def body_of(port: int, path: str) -> bytes | None:
         return None
 
 
+def serve(programs: Path, port: int, state: Path, *options: str | Path) -> list[str | Path]:
+    """Return the command of a service on a port of the loopback interface."""
+    return [
+        programs / "ses-service", "serve", f"--listen=127.0.0.1:{port}", "--trust-loopback",
+        f"--state-dir={state}", *options,
+    ]  # fmt: skip
+
+
 @contextmanager
 def knowledge_base(oxigraph: Path, scratch: Path, turtle: str) -> Iterator[int]:
     """An Oxigraph server with the site in its graph; yields its port."""
@@ -94,9 +102,7 @@ def service(
     tokens = [_token(programs, file, *person) for person in whose]
     with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
         port = free_port()
-        command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
-        command += ["--trust-loopback", "--tokens", file, "--state-dir", scratch / "state"]
-        command += ["--log-level", "warning"]
+        command = serve(programs, port, scratch / "state", "--tokens", file, "--log-level=warning")
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
         if monitor_port is not None:
             command += ["--monitor-url", f"http://127.0.0.1:{monitor_port}"]
