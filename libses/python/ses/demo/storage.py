@@ -36,6 +36,11 @@ class Storage:
     throttled: bool
     notes: tuple[str, ...]
 
+    @property
+    def directories(self) -> list[Path]:
+        """The directories of the branches."""
+        return [branch.directory for branch in self.branches]
+
     def branch(self, name: str) -> Branch:
         """Return the branch of a short name."""
         return next(branch for branch in self.branches if branch.name == name)
