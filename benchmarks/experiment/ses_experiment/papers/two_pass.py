@@ -39,6 +39,7 @@ NODES = 4
 _RUNS = 4  # as many as the memory of the sort holds a part of the file
 _SAMPLE = 16  # which part of the file is sorted in memory beforehand
 _PRIORITY = "20"  # of SCHED_FIFO
+_LIMIT_SECONDS = 3600.0  # of a sort of the largest file
 _CALIBRATION_BYTES = 24 * 2**20
 _CALIBRATION_ROOM = 360  # MB: it takes a tenth of what is free at most
 
@@ -130,15 +131,8 @@ def write_records(file: Path, megabytes: int) -> None:
 def _sorted(program: Path, data: Path, output: Path, memory: int) -> dict[str, list[float]]:
     """Sort; of each pass seconds, seconds of the processor, bytes read and written."""
     words = ["chrt", "--fifo", _PRIORITY, str(program), str(data), str(output), str(memory)]
-    lines = tool(*words).splitlines() if data.stat().st_size < 2**25 else _long(words)
+    lines = tool(*words, seconds=_LIMIT_SECONDS).splitlines()
     return {line.split()[0]: [float(word) for word in line.split()[1:]] for line in lines}
-
-
-def _long(words: list[str]) -> list[str]:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise DemoError(f"two_pass_sort: {done.stderr.strip()}")
-    return done.stdout.splitlines()
 
 
 def _processor(program: Path, work: Path, megabytes: int) -> dict[str, float]:

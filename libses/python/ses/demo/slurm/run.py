@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses.demo.chain import Services, start_services
-from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts, find_plugin
 from ses.demo.run import Options
@@ -18,6 +17,7 @@ from ses.demo.slurm.configuration import Layout
 from ses.demo.slurm.daemons import need_slurm, start_cluster
 from ses.demo.slurm.report import JobRow, JobsReport
 from ses.demo.storage import set_up
+from ses.demo.tools import tool
 from ses.demo.work import need_root, work_directory
 from ses.job import Job
 
@@ -67,7 +67,8 @@ def demonstrate_jobs(
         step("starting Slurm, with an agent on each node")
         plugin_options = f"check={offers} comment=batch"
         environment = start_cluster(work, LAYOUT, parts, plugin, plugin_options, services, undo)
-        _run(("ses", "nodes", "publish", str(offers)), environment)
+        ses = Path(sys.executable).parent / "ses"
+        tool(ses, "nodes", "publish", offers, seconds=_PATIENCE, env=environment)
         rows = []
         for plan in PLANS:
             step(f"job {plan.title}: sbatch --storage='{plan.need}'")
@@ -108,12 +109,3 @@ def _job(
 
     interrupts.until(has_ended, _PATIENCE, f"The files of job {job} ({plan.title}) did not become known")
     return JobRow(plan.title, plan.need, plan.ranks, summed())
-
-
-def _run(command: tuple[str, ...], environment: Mapping[str, str]) -> None:
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / command[0]), *command[1:]],
-        env=dict(environment), capture_output=True, text=True, timeout=_PATIENCE, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise DemoError(f"{' '.join(command)} failed: {done.stderr.strip()}")
