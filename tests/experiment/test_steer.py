@@ -12,6 +12,7 @@ import pytest
 from patience import wait_for_answer, wait_until
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import stop
 from ses_experiment.steer import Plan, Reached, Round, measure, reached
 
 SES = Path(sys.executable).parent / "ses"
@@ -53,7 +54,7 @@ def test_containers_that_run_when_it_is_stopped_are_gone(traces, tmp_path):
         run.send_signal(signal.SIGINT)
         assert run.wait(120) == 128 + signal.SIGINT
     finally:
-        run.kill()
+        stop(run, 120.0)  # killed, it would undo nothing
     wait_until(lambda: not containers())
     assert traces.left(log) == []
     assert not list(Path("/run").glob("ses-podman-*"))
