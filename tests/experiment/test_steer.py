@@ -26,6 +26,11 @@ def test_gain_is_compared_with_the_librarys_on_this_node():
     assert reached(rounds, "nfs").share == pytest.approx(0.8)
 
 
+def test_of_no_gain_nothing_is_a_part():
+    seconds = {("daemon", "plain"): 4.0, ("daemon", "library"): 4.0, ("daemon", "steered"): 3.0}
+    assert reached([Round(1, *arm, 10, s, 0.0) for arm, s in seconds.items()], "daemon").share is None
+
+
 @pytest.mark.long
 @pytest.mark.root
 def test_each_kind_of_client_writes_files_and_nothing_is_left(traces, monkeypatch):

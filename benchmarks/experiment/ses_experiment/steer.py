@@ -100,13 +100,16 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Seconds for a file; ``share``: the part steering saved, of the part the library saves on this node."""
+    """Seconds for a file; ``share``: the part steering saved, of the part the library saves on this node.
+
+    It is ``None`` where the library saves nothing.
+    """
 
     client: str
     plain: float
     steered: float
     library: float
-    share: float
+    share: float | None
 
 
 def reached(rounds: Sequence[Round], client: str) -> Reached:
@@ -117,7 +120,8 @@ def reached(rounds: Sequence[Round], client: str) -> Reached:
 
     plain, steered = mean(client, PLAIN), mean(client, STEERED)
     here, library = mean("daemon", PLAIN), mean("daemon", LIBRARY)
-    return Reached(client, plain, steered, library, (1 - steered / plain) / (1 - library / here))
+    saved, gain = 1 - steered / plain, 1 - library / here
+    return Reached(client, plain, steered, library, saved / gain if gain > 0 else None)
 
 
 def measure(
