@@ -29,7 +29,7 @@ from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.throttle import find_throttle
 from ses.demo.tools import tool
-from ses.demo.work import need_root, work_directory
+from ses.demo.work import SHARED_MEMORY, need_memory, need_root, work_directory
 from ses.streaming.advice import Place, Work, forecast
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples/two_pass_sort.c"
@@ -81,6 +81,7 @@ def measure(
 ) -> tuple[list[Pass], Near]:
     """Predict and run the sort of so many MiB, then sort near; undoes all it made.  Raises DemoError."""
     need_root("The experiment", "ses experiment sort")
+    need_memory(4 * megabytes)
     with interrupts.undoing(progress) as undo:
         work = work_directory(undo, "ses-sort-")
         program = work / "two_pass_sort"
@@ -89,7 +90,7 @@ def measure(
         undo.callback(throttle.close)
         room = 4 * megabytes + _CALIBRATION_ROOM
         plan = BranchPlan("disk", READ_RATE, WRITE_RATE, room, room)
-        disk = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
+        disk = loop_branch(plan, work / "disk", SHARED_MEMORY / f"{work.name}.img", undo)
         data = disk.directory / "input"
         write_records(data, megabytes)
         slow_down(disk, throttle, undo)
@@ -141,7 +142,7 @@ def _processor(program: Path, work: Path, megabytes: int) -> dict[str, float]:
     A run of the whole file is longer, so that sorting it compares more: by the logarithm of its records.
     """
     with ExitStack() as undo:
-        data, output = (Path("/dev/shm") / f"{work.name}-{name}" for name in ("sample", "sorted"))
+        data, output = (SHARED_MEMORY / f"{work.name}-{name}" for name in ("sample", "sorted"))
         for file in (data, output):
             undo.callback(file.unlink, missing_ok=True)
         write_records(data, megabytes)
