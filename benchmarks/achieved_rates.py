@@ -33,17 +33,16 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 # isort: split
 from fake_service import FakeService
 from running_agent import Agent
-from ses.demo.branches import MEGABYTE, Branch, BranchPlan, slow_down
-from ses.demo.mounts import unmount
+from ses.demo.branches import MEGABYTE, BranchPlan, loop_branch, slow_down
 from ses.demo.storage import Storage, mount_union, set_up
 from ses.demo.throttle import find_throttle
-from ses.demo.tools import tool
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program, whole
 from ses_experiment.papers.dedicated import median_between
 
 # Room for more than a file of unknown size is taken for: else the union chooses.
 PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=7950, capacity=8000) for n in (1, 2))
 WAIT_SECONDS = 120
+BTRFS = ("mkfs.btrfs", "--quiet", "--metadata", "single")
 
 # Each says {"written": bytes, "seconds": …, "read": bytes, "reading": seconds}.
 PYTHON = """
@@ -240,18 +239,8 @@ def direct_union(work: Path, undo: ExitStack, plans: Sequence[BranchPlan]) -> St
     branches = []
     for plan in plans:
         image = Path("/dev/shm") / f"{work.name}-{plan.name}.img"
-        undo.callback(image.unlink, missing_ok=True)
-        with image.open("xb") as file:
-            file.truncate(plan.capacity * MEGABYTE)
-        device = Path(tool("losetup", "--find", "--show", str(image)))
-        undo.callback(tool, "losetup", "--detach", str(device))
-        tool("mkfs.btrfs", "--quiet", "--metadata", "single", str(device))
-        branch = Branch(plan, work / plan.name, device)
-        branch.directory.mkdir()
-        tool("mount", "-o", "noatime", str(device), str(branch.directory))
-        undo.callback(unmount, branch.directory)
-        slow_down(branch, throttle, undo)
-        branches.append(branch)
+        branches.append(loop_branch(plan, work / plan.name, image, undo, BTRFS))
+        slow_down(branches[-1], throttle, undo)
     mount_union(work / "union", [branch.directory for branch in branches], undo)
     return Storage(work / "union", tuple(branches), True, ())
 
@@ -370,13 +359,14 @@ def show_times(site: Site, pairs: int, scratch: Path) -> None:
         )
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__, build=True)
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", help="one program of the table, and nothing else")
-    parser.add_argument("--pairs", type=int, default=60, help="pairs of seconds of small writes")
+    parser.add_argument("--rounds", type=whole(0), default=3, help="of each program")
+    parser.add_argument("--pairs", type=whole(1), default=60, help="pairs of seconds of small writes")
     given = parser.parse_args()
+    as_root()
     with tempfile.TemporaryDirectory() as scratch, site_of(given.build, Path(scratch)) as site:
         print(f"load average {os.getloadavg()[0]:.1f}")
         if given.rounds > 0:
@@ -389,8 +379,7 @@ def main() -> int:
             site_of(given.build, Path(scratch), direct=True) as site,
         ):
             show_accuracy(site, PROGRAMS_DIRECT, given.rounds, given.only)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

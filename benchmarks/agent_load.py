@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program, whole
 from ses_benchmarks.chain import Chain, built_chain
 from ses_benchmarks.processes import Usage, sleeps
 
@@ -58,15 +58,13 @@ def create(
     return [float(each) for program in running for each in program.communicate()[0].split()]
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__, build=True)
-    parser.add_argument("--rate", type=float, default=2000)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--programs", type=int, default=1)
+    parser = arguments(__doc__, build=True, rate=2000.0, seconds=20.0, programs=1)
     parser.add_argument("--open", type=float, default=0, help="seconds each file is open")
-    parser.add_argument("--core", type=int, help="a core for the agent alone, which polls there")
+    parser.add_argument("--core", type=whole(0), help="a core for the agent alone, which polls there")
     given = parser.parse_args()
+    as_root()
     options = [] if given.core is None else ["--core", str(given.core)]
     library = given.build / "libses-wrapper.so"
     with built_chain(given.build, *options) as site:
@@ -90,8 +88,7 @@ def main() -> int:
         idle = Usage.of(site.agent).processor_seconds - before_idle.processor_seconds
         print(f"idle: {(sleeps(site.agent) - slept) / given.seconds:.1f} wake-ups a second, "
               f"{100 * idle / given.seconds:.2f} % of a processor")  # fmt: skip
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

@@ -30,7 +30,7 @@ from ses.demo.processes import free_port
 from ses_benchmarks.agent_costs import costs_of
 from ses_benchmarks.agent_crowd import Agent, Crowd
 from ses_benchmarks.announcements import ELEMENTS, SYSTEM
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program, whole
 from ses_benchmarks.processes import Usage, processor_seconds
 from ses_benchmarks.site_description import Facts, describe
 from ses_service.ledger.pace import Use
@@ -187,13 +187,10 @@ def say(what: str, came: Return) -> None:
     )
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__)
-    parser.add_argument("--agents", type=int, default=1000)
-    parser.add_argument("--away", type=float, default=30)
-    parser.add_argument("--files", type=int, default=2)
-    parser.add_argument("--computed", type=int, default=10000)
+    parser = arguments(__doc__, agents=1000, away=30.0, computed=10000)
+    parser.add_argument("--files", type=whole(0), default=2)
     parser.add_argument("--idle", action="store_true")
     parser.add_argument("--costs", action="store_true")
     given = parser.parse_args()
@@ -204,7 +201,7 @@ def main() -> int:
         costs = uvloop.run(costs_measured(given.agents, Path(scratch) / "costs"))
         say_costs(costs)
         if given.costs:
-            return 0
+            return
         loss = Loss(given.agents, given.away, files=given.files, use=use)
         measured = uvloop.run(measure(loss, Path(scratch) / "lost"))
     print(f"the service was away for {measured.away:.1f} s, with its start; "
@@ -213,8 +210,7 @@ def main() -> int:
     for count, which in ((given.agents, use), (given.computed, Use.NONE), (given.computed, Use.NOW)):
         what = f"{count} agents, {'idle' if which is Use.NONE else 'in use'}, computed"
         say(what, come_back(Loss(count, measured.away, files=given.files, use=which), costs))
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

@@ -35,11 +35,14 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 
 # isort: split
 from lustre_mount import build_standin
-from ses_benchmarks.arguments import arguments
+from ses.demo.branches import BranchPlan, loop_branch
+from ses.demo.mounts import unmount
+from ses.demo.storage import mount_union
+from ses_benchmarks.arguments import arguments, as_root, program, whole
 from ses_benchmarks.processes import run_to_the_end
 
 MEMORY = Path("/dev/shm")
-EXT4_BYTES = 6 << 30  # sparse
+EXT4_MB = 6400  # sparse
 TARGETS = 4
 KEPT_BYTES = 16 << 20  # of one copy: smaller ones stay until the end
 SIZES = (
@@ -59,28 +62,19 @@ def scratch(parent: Path) -> Iterator[Path]:
         shutil.rmtree(path)
 
 
-def run(*command: str | Path) -> None:
-    """Run a command, which may leave a daemon behind; raises CalledProcessError."""
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
-
-
 def mounted(stack: ExitStack) -> list[Path]:
     """File systems of four kinds, tmpfs first, until the stack is closed."""
     work = stack.enter_context(scratch(MEMORY))
     tmpfs, ext4, union, lustre, store = map(work.joinpath, ("tmpfs", "ext4", "union", "lustre", "store"))
     branches = [work / "branch1", work / "branch2"]
     targets = [store / "control/pools", *(store / f"ost{number:04x}" for number in range(TARGETS))]
-    for directory in (tmpfs, ext4, union, lustre, *branches, *targets):
+    for directory in (tmpfs, lustre, *branches, *targets):
         directory.mkdir(parents=True)
-    image = work / "image"
-    os.truncate(os.open(image, os.O_CREAT | os.O_WRONLY, 0o600), EXT4_BYTES)
-    run("mkfs.ext4", "-q", image)
-    run("mount", "-o", "loop", image, ext4)
-    stack.callback(run, "umount", ext4)
-    run("mergerfs", "-o", "category.create=rand,cache.files=off", ":".join(map(str, branches)), union)
-    stack.callback(run, "umount", union)
-    run(build_standin(work), store, lustre)
-    stack.callback(run, "umount", lustre)
+    loop_branch(BranchPlan("ext4", 0, 0, EXT4_MB, EXT4_MB), ext4, work / "image", stack, ("mkfs.ext4", "-q"))
+    mount_union(union, branches, stack, "category.create=rand,cache.files=off")
+    stack.callback(unmount, lustre)
+    silent = subprocess.DEVNULL  # its daemon keeps what it is given
+    subprocess.run([build_standin(work), store, lustre], check=True, timeout=60, stdout=silent, stderr=silent)
     return [tmpfs, ext4, union, lustre]
 
 
@@ -165,13 +159,15 @@ def rows(title: str, taken: dict[str, list[Taken]]) -> str:
 def main() -> None:
     """Measure every cell and print a line for each."""
     parser = arguments(__doc__, build=True)
-    parser.add_argument("--rounds", type=int, default=5, help="copies by each program that count")
+    parser.add_argument("--rounds", type=whole(1), default=5, help="copies by each program that count")
     parser.add_argument("--cell", default="", help="only cells with this in the title")
     parser.add_argument(
         "directories", nargs="*", type=Path, help="file systems [default: /dev/shm, /var/tmp]"
     )
     parser.add_argument("--mount", action="store_true", help="four kinds of file systems made for this")
     given = parser.parse_args()
+    if given.mount:
+        as_root()
     with ExitStack() as stack:
         parents = mounted(stack) if given.mount else given.directories or [MEMORY, Path("/var/tmp")]
         places = [stack.enter_context(scratch(parent)) for parent in parents]
@@ -191,4 +187,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

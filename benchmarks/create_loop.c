@@ -1,6 +1,6 @@
 /*
- * create_loop CALL[,CALL] DIRECTORY COUNT CPU [BRANCH]: make one call, or two in
- * turn, COUNT times each, and print how long each took, in nanoseconds: a line
+ * create_loop CALL[,CALL...] DIRECTORY COUNT CPU [BRANCH]: make one call, or up to three
+ * in turn, COUNT times each, and print how long each took, in nanoseconds: a line
  * for each turn.
  *
  *   open-existing    open() of a file that is there, for reading
@@ -13,6 +13,9 @@
  *                    link it through DIRECTORY, unlink the first name, open it, refresh it
  *   create-careful   the same for any directory and any moment: with the group a directory hands
  *                    on, no name without a descriptor for it, and nobody else's file for one's own
+ *   create-lustre    by hand, what puts a file of Lustre on OST 2: open with the delay flag, then
+ *                    fsetxattr("lustre.lov") with a list of one; both past the library
+ *   create-lustre-look  the same, and fgetxattr() to see what was really set, as the library does
  *   exec-true        start /bin/true and wait for it; LD_PRELOAD is what CHILD_LD_PRELOAD says
  *   storm            create STORM_FILES files in DIRECTORY by their absolute paths, look at each,
  *                    open and close each, remove them: what programs that measure metadata do
@@ -46,7 +49,7 @@
 
 #define WARM_UP 100
 #define PATH_SIZE 4096
-#define WAYS 2
+#define WAYS 3
 #define STORM_FILES 10
 
 typedef int (*open_function)(const char *path, int flags, ...);
@@ -167,6 +170,24 @@ static int create_careful(struct loop *loop, const struct way *way) {
   return fd;
 }
 
+static int create_lustre(struct loop *loop, const struct way *way) {
+  static const unsigned char on_ost_2[72] = {0xd0, 0x0b, 0xd5, 0x0b, [28] = 1, [30] = 2, [68] = 2};
+  int flags = O_CREAT | O_EXCL | O_WRONLY | O_NOCTTY | FASYNC;
+  (void)way;
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, loop->path, flags, 0644);
+  if (fd >= 0 && syscall(SYS_fsetxattr, fd, "lustre.lov", on_ost_2, sizeof on_ost_2, 0) != 0)
+    return -1;
+  return fd;
+}
+
+static int create_lustre_look(struct loop *loop, const struct way *way) {
+  unsigned char layout[2048];
+  int fd = create_lustre(loop, way);
+  if (fd >= 0 && syscall(SYS_fgetxattr, fd, "lustre.lov", layout, sizeof layout) < 0)
+    return -1;
+  return fd;
+}
+
 static int exec_true(struct loop *loop, const struct way *way) {
   char *arguments[] = {"true", NULL};
   pid_t child;
@@ -214,6 +235,8 @@ static const struct call calls[] = {
     {"create-by-hand", create_by_hand, 1, 1},
     {"create-staged", create_staged, 1, 1},
     {"create-careful", create_careful, 1, 1},
+    {"create-lustre", create_lustre, 1, 1},
+    {"create-lustre-look", create_lustre_look, 1, 1},
     {"exec-true", exec_true, 0, 0},
     {"storm", storm, 0, 0},
 };
@@ -270,8 +293,8 @@ static long long time_of(struct loop *loop, const struct way *way) {
   return end - start;
 }
 
-/* Make calls -WARM_UP to COUNT of each way in turn, every other time the second way first; how many
- * files of the first lay on the branch. */
+/* Make calls -WARM_UP to COUNT of each way in turn, each time another way first; how many files of
+ * the first lay on the branch. */
 static long make_all(struct loop *loop, struct way *ways, int way_count, long count) {
   long on_branch = 0;
   for (long i = -WARM_UP; i < count; i++)
@@ -294,7 +317,7 @@ static long make_all(struct loop *loop, struct way *ways, int way_count, long co
 
 int main(int argc, char **argv) {
   if (argc != 5 && argc != 6) {
-    fprintf(stderr, "usage: create_loop CALL[,CALL] DIRECTORY COUNT CPU [BRANCH]\n");
+    fprintf(stderr, "usage: create_loop CALL[,CALL...] DIRECTORY COUNT CPU [BRANCH]\n");
     return 2;
   }
   struct loop loop = {.directory = argv[2], .branch = argc == 6 ? argv[5] : NULL};

@@ -28,20 +28,18 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ses.demo.processes import answers, free_port
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.whole_site import (
-    BIN,
-    BUILD,
     PATIENCE,
     Part,
-    describe,
+    Parts,
     in_memory,
-    mount_union,
+    of_user,
     run,
     wait_until,
 )
 
-BRANCHES, WORKERS, USERS = 4, 4, (0, 65534)
+WORKERS, USERS = 4, (0, 65534)
 STATE_MB = 96
 BRANCH_MB, LEFT_MB, KEPT_MB = 2048, 24, 48  # a branch; what is left of a full one; where mergerfs stops
 
@@ -66,61 +64,32 @@ print("made", made, flush=True)
 """
 
 
-class Site:
+class Site(Parts):
     """Everything that runs, and what can happen to it."""
 
     program = WORKER
 
     def __init__(self, work: Path, undo: ExitStack, seed: int) -> None:
-        self.work, self.random = work, random.Random(seed)
-        self.union, self.state = work / "union", work / "state"
-        self.branches = [work / f"b{number + 1}" for number in range(BRANCHES)]
-        self.union.mkdir()
+        self.random, self.state = random.Random(seed), work / "state"
         in_memory(self.state, undo, f"size={STATE_MB}m")
-        for branch in self.branches:
-            in_memory(branch, undo, f"size={BRANCH_MB}m,mode=755")
-        undo.callback(run, "umount", "-l", self.union)
-        self._mount()
-        self.url = f"http://127.0.0.1:{free_port()}"
-        monitor = f"127.0.0.1:{free_port()}"
-        site, settings = describe(work, self.union, self.branches)
-        self.service = Part(
-            undo, "service", work, BIN / "ses-service", "serve", f"--listen={self.url[7:]}",
-            "--trust-loopback", f"--state-dir={self.state}", f"--site={site}",
-            f"--monitor-url=http://{monitor}",
-        )  # fmt: skip
-        self.monitor = Part(
-            undo, "monitor", work, BIN / "smed-monitor", "serve", "--config", settings,
-            f"--listen={monitor}", f"--state-dir={work / 'monitor'}",
-        )  # fmt: skip
+        super().__init__(work, undo, f"{BRANCH_MB}m", f"category.create=mfs,minfreespace={KEPT_MB}M")
+        self.url, monitor = f"http://127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+        listen = f"--listen={self.url[7:]}"
+        self.service = self.start_service(self.state, monitor, listen, "--trust-loopback")
+        self.monitor = self.start_monitor(monitor)
         wait_until(answers(f"{self.url}/readyz"), "the service is ready")
-        self.socket = work / "agent.sock"
-        self.agent = Part(
-            undo, "agent", work, BUILD / "agent/ses-agent", "--service", self.url, "--socket", self.socket,
-            "--state-dir", work / "agent",
-        )  # fmt: skip
-        shutil.copy(BUILD / "libses-wrapper.so", work)  # where other users reach it
+        self.agent = self.start_agent(self.url)
         self.workers = [self._worker(number) for number in range(WORKERS)]
         for worker in self.workers:
             undo.callback(worker.kill)
 
-    def _mount(self) -> None:
-        mount_union(self.union, self.branches, f"category.create=mfs,minfreespace={KEPT_MB}M")
-
     def _worker(self, number: int) -> subprocess.Popen[str]:
-        top = self.union / f"w{number}"
-        top.mkdir()
         user = USERS[number % len(USERS)]
-        os.chown(top, user, user)
-        environment = {
-            "PATH": os.environ["PATH"],
-            "LD_PRELOAD": str(self.work / "libses-wrapper.so"),
-            "SES_AGENT_SOCKET": str(self.socket),
-        }
-        return subprocess.Popen(
-            ["/usr/bin/python3", "-I", "-c", self.program, str(top), "d"],
-            env=environment, user=user, group=user, extra_groups=[], stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        words = ("-c", self.program, self.directory(f"w{number}", user), "d")
+        worker: subprocess.Popen[str] = of_user(
+            user, *words, environment=self.placed, stdout=subprocess.PIPE, text=True
+        )
+        return worker
 
     def faults(self) -> list[Callable[[], None]]:
         """What can happen, each of its kind once."""
@@ -201,7 +170,7 @@ class Site:
         for worker in self.workers:
             worker.send_signal(signal.SIGSTOP)
         run("umount", "-l", self.union)
-        self._mount()
+        self.mount()
         for worker in self.workers:
             worker.send_signal(signal.SIGCONT)
 
@@ -257,11 +226,10 @@ class Site:
 
 def main() -> None:
     """Run, print the outcome as JSON, and fail when anything is wrong."""
-    parser = arguments(__doc__)
-    parser.add_argument("--faults", type=int, default=100)
-    parser.add_argument("--files", type=int, default=50_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = arguments(__doc__, faults=100, files=50_000)
+    parser.add_argument("--seed", type=int, default=1, help="of what happens, and when")
     asked = parser.parse_args()
+    as_root()
     with ExitStack() as undo:
         work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-faults-")))
         work.chmod(0o755)
@@ -284,4 +252,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -24,7 +24,7 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 
 # isort: split
 from postgresql_server import PostgresServer
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.files import Wanted
 from ses_service.store.database import Database
@@ -119,11 +119,9 @@ def show(name: str, what: str, ask: Callable[[], object], rounds: int) -> None:
     )
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__)
-    parser.add_argument("--files", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = arguments(__doc__, files=1_000_000, rounds=5)
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, databases(given.only, Path(scratch)) as stores:
@@ -136,8 +134,7 @@ def main() -> int:
             for what, wanted in LISTS.items():
                 show(name, f"list: {what}", partial(history.page, wanted, LISTED), given.rounds)
             database.close()
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

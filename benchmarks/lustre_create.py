@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -29,16 +28,17 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 from fake_table import CREATED, FakeClaims, FakeTable
 from lustre_mount import build_standin
 from placed_programs import LIST, LUSTRE
-from ses_benchmarks.arguments import arguments
-from ses_benchmarks.probe import compile_program
+from ses_benchmarks.arguments import arguments, program, whole
+from ses_benchmarks.probe import BenchmarkError, Probe, Side, build_probe
 
-ROOT = Path(__file__).resolve().parents[1]
 TARGETS = 6
-CALLS, WARM_UP, PROCESSES = 500, 50, 7
+CALLS, PROCESSES = 500, 7
+PLACED = CALLS + 101  # besides, create_loop makes a hundred to warm up and one file to open
+BY_HAND = ("create-lustre", "create-lustre-look")
 LIMIT = 1.02
 
 
-def measure(standin: Path, program: Path, library: Path, scratch: Path, server_us: int) -> list[list[float]]:
+def measure(standin: Path, probe: Probe, library: Path, scratch: Path, server_us: int) -> list[list[float]]:
     """The ratios of the lower quartiles in each process: library over two calls, and over three."""
     store, mount, socket = (scratch / f"{name}{server_us}" for name in ("store", "lustre", "socket"))
     for directory in (mount, store / "control/pools", *(store / f"ost{n:04x}" for n in range(TARGETS))):
@@ -46,34 +46,26 @@ def measure(standin: Path, program: Path, library: Path, scratch: Path, server_u
     environment = {**os.environ, "STANDIN_SERVER_US": str(server_us)}
     subprocess.run([standin, store, mount], check=True, timeout=30, env=environment)
     table = FakeTable(socket)
-    placed = {"LD_PRELOAD": str(library), "SES_AGENT_SOCKET": str(socket), "SES_LUSTRE_STANDIN": "1"}
+    placed = {"SES_AGENT_SOCKET": str(socket), "SES_LUSTRE_STANDIN": "1"}
     try:
         table.mount(mount.stat().st_dev, str(mount))
         table.system(1, backend=LUSTRE)
         table.place(0, "lfs/OST0002", index=2, form=LIST)
         claims = table.user()
-        return [one_process(claims, program, mount, {**os.environ, **placed}) for _ in range(PROCESSES)]
+        side = Side("create-absolute", mount, library, environment=placed)
+        return [one_process(claims, probe, side) for _ in range(PROCESSES)]
     finally:
         table.close()
         subprocess.run(["umount", mount], check=True, timeout=30)
 
 
-def one_process(claims: FakeClaims, program: Path, mount: Path, environment: dict[str, str]) -> list[float]:
-    """The ratios of one process; stops when a file was not placed, as something else was measured then."""
-    cpu = str(max(os.sched_getaffinity(0)))
-    done = subprocess.run(
-        [program, mount, str(CALLS), cpu],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
+def one_process(claims: FakeClaims, probe: Probe, side: Side) -> list[float]:
+    """The ratios of one process; raises BenchmarkError when a file was not placed: that is something else."""
+    runs = probe.runs(side, ",".join((side.call, *BY_HAND)), CALLS)
     outcomes = [claim.outcome for claim in claims.take()]
-    if outcomes != [CREATED] * (CALLS + WARM_UP):
-        raise SystemExit(f"only {outcomes.count(CREATED)} of {CALLS + WARM_UP} files were placed")
-    rows = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
-    placed_time, *by_hand = (statistics.quantiles(column, n=4)[0] for column in zip(*rows, strict=True))
+    if outcomes != [CREATED] * PLACED:
+        raise BenchmarkError(f"only {outcomes.count(CREATED)} of {PLACED} files were placed")
+    placed_time, *by_hand = (statistics.quantiles(run.nanoseconds, n=4)[0] for run in runs)
     return [placed_time / seconds for seconds in by_hand]
 
 
@@ -81,17 +73,17 @@ def main() -> int:
     """Measure and print; 1 when the judged ratio is above the limit."""
     parser = arguments(__doc__, build=True)
     parser.add_argument(
-        "--server-us", type=int, nargs="+", default=[0, 300, 1000, 3000], metavar="US",
+        "--server-us", type=whole(0), nargs="+", default=[0, 300, 1000, 3000], metavar="US",
         help="times of a metadata server for one request, in microseconds; the last is judged "
         "(default: %(default)s)",
     )  # fmt: skip
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        program = compile_program(ROOT / "benchmarks/lustre_create.c", scratch / "lustre_create")
+        probe = Probe(build_probe(scratch), max(os.sched_getaffinity(0)))
         standin, judged = build_standin(scratch), 0.0
         for server_us in given.server_us:
-            ratios = measure(standin, program, given.build / "libses-wrapper.so", scratch, server_us)
+            ratios = measure(standin, probe, given.build / "libses-wrapper.so", scratch, server_us)
             two, three = (statistics.median(column) for column in zip(*ratios, strict=True))
             judged = two
             print(
@@ -102,4 +94,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.chain import Chain, built_chain
 
 TAKE_UP_SECONDS = 12
@@ -75,14 +75,11 @@ def used(site: Chain, seconds: float) -> tuple[float, float]:
     return sum(parts), max(parts)
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__, build=True)
-    parser.add_argument("--files", type=int, default=1000)
-    parser.add_argument("--programs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser = arguments(__doc__, build=True, files=1000, programs=1, seconds=30.0, rounds=1)
     given = parser.parse_args()
+    as_root()
     library = given.build / "libses-wrapper.so"
     cases = {
         "none open": (0, 0),
@@ -105,8 +102,7 @@ def main() -> int:
                 f"(load {os.getloadavg()[0]:.1f})",
                 flush=True,
             )
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

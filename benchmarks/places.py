@@ -12,7 +12,6 @@ ours: on a busy machine, where ours waits for another process that looks, that o
 
 from __future__ import annotations
 
-import argparse
 import os
 import sqlite3
 import statistics
@@ -25,6 +24,7 @@ from contextlib import closing
 from pathlib import Path
 
 import ses.api
+from ses_benchmarks.arguments import arguments, program, whole
 
 BY_COMMAND = """
 import sys, time
@@ -117,9 +117,9 @@ def files(among: list[str], rounds: int) -> None:
 
 def main() -> None:
     """Measure all of it."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--commands", type=int, default=60, help="processes of each kind")
-    options.add_argument("--choices", type=int, default=5000, help="choices in Python")
+    options = arguments(__doc__)
+    options.add_argument("--commands", type=whole(1), default=60, help="processes of each kind")
+    options.add_argument("--choices", type=whole(100), default=5000, help="choices in Python")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         among = [f"{folder}/{name}" for name in "abc"]
@@ -133,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

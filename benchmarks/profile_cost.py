@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 
 from ses.profiling.run import profile
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, positive, program
 
 PROGRAMS = {
     "computes": """
@@ -93,9 +93,8 @@ def _turns(text: str, seconds: float) -> int:
 
 def main() -> None:
     """Measure the pairs and print two lines for each program."""
-    asked = arguments(__doc__)
-    asked.add_argument("--pairs", type=int, default=9)
-    asked.add_argument("--seconds", type=float, default=2.0, help="about how long each program runs")
+    asked = arguments(__doc__, pairs=9)
+    asked.add_argument("--seconds", type=positive, default=2.0, help="about how long each program runs")
     options = asked.parse_args()
     ways: list[Callable[[list[str]], tuple[float, float]]] = [plain, profiled]
     for name, text in PROGRAMS.items():
@@ -115,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

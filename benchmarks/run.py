@@ -29,13 +29,14 @@ from ses_benchmarks import (
     site_description,
     tables,
 )
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
 from ses_benchmarks.site_description import NodeFacts
 from ses_benchmarks.site_service import Served, monitor, service
 from ses_benchmarks.summary import Measurement
+from ses_client.errors import SesError
 
 ROOT = Path(__file__).resolve().parents[1]
 SELECTION_SIZES = (24, 1000, 10000)
@@ -250,7 +251,7 @@ def main() -> int:
                     for row in rows:
                         print(f"  {row.name}: {row.ratio:.2f}", file=sys.stderr, flush=True)
                         measured.append(row)
-                except (BenchmarkError, OSError, subprocess.SubprocessError) as error:
+                except (BenchmarkError, SesError, OSError, subprocess.SubprocessError) as error:
                     failures.append(f"{part}: not all measured: {error}")
     report.write_json(chosen.output, measured)
     print(report.table(measured))
@@ -261,4 +262,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

@@ -34,7 +34,7 @@ from patience import wait_until
 from postgresql_server import PostgresServer
 from service_process import SITE, Running
 from ses_benchmarks.announcements import decided, ended, opened
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, positive, program, whole
 from ses_benchmarks.processes import Usage, children
 
 NODES = 40
@@ -179,13 +179,11 @@ def longest_wait(running: list[Running]) -> float:
     return max(waits)
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__)
-    parser.add_argument("--rate", type=float, default=1000, help="files a second of all nodes together")
-    parser.add_argument("--files", type=int, default=20, help="files of an announcement")
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = arguments(__doc__, seconds=10.0, rounds=3)
+    parser.add_argument("--rate", type=positive, default=1000, help="files a second of all nodes together")
+    parser.add_argument("--files", type=whole(1), default=20, help="files of an announcement")
     given = parser.parse_args()
     server = PostgresServer()
     ratios: list[tuple[float, float]] = []
@@ -206,8 +204,8 @@ def main() -> int:
                         flush=True,
                     )
             ratios.append((of_count[2][0] / of_count[1][0], sum(of_count[2]) / sum(of_count[1])))
-        alone, whole = (statistics.median(ratio) for ratio in zip(*ratios, strict=True))
-        print(f"two against one (median of {given.rounds}): services {alone:.2f}, together {whole:.2f}")
+        alone, both = (statistics.median(ratio) for ratio in zip(*ratios, strict=True))
+        print(f"two against one (median of {given.rounds}): services {alone:.2f}, together {both:.2f}")
         print(f"two services carry {2 / alone:.2f} times as many files as one")
         with services(2, server, options) as running:
             delays = ages(running, 20)
@@ -216,8 +214,7 @@ def main() -> int:
             print(f"longest wait while a service is killed: {longest_wait(running):.3f} s")
     finally:
         server.remove()
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    program(main)

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program
 from ses_benchmarks.probe import compile_program
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import faults
 from ses.demo.processes import answers, free_port
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.processes import Usage
 from ses_benchmarks.whole_site import BIN, PATIENCE, Part, wait_until
 
@@ -84,9 +84,9 @@ def processes(site: faults.Site, portal: Part) -> dict[str, int]:
 
 def main() -> None:
     """Run, and print the curves as JSON."""
-    parser = arguments(__doc__)
-    parser.add_argument("--seconds", type=float, default=600)
+    parser = arguments(__doc__, seconds=600.0)
     seconds = parser.parse_args().seconds
+    as_root()
     faults.Site.program = WORKER
     with ExitStack() as undo:
         work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-soak-")))
@@ -120,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -34,11 +35,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
+from ses.demo.branches import BranchPlan, device_number, loop_branch
+from ses.demo.processes import started
 from ses.demo.throttle import find_throttle
+from ses.demo.tools import tool
 from ses.profiling.run import profile
 from ses.streaming.advice import Forecast, Place, Work, forecast
 from ses.streaming.model import Resource
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, positive, program
+from ses_experiment import groups, network
 
 MB = 1e6
 DISKS, LINKS, CORES, LOOPS = (10, 30, 90), (8, 25, 100), (0.1, 0.3, 0.8), (1, 12, 60)
@@ -93,67 +98,43 @@ class Cell:
     way: str
 
 
-def run(*command: str) -> str:
-    """Return what a command prints; raises CalledProcessError."""
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
 class Shaped:
     """The disk, the link and the group of processes, made for this run and taken away at its end."""
 
     def __init__(self, undo: ExitStack, size: int) -> None:
         name = f"ses{os.getpid()}"
         work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir="/dev/shm"))
-        undo.callback(run, "rm", "-r", str(work))
-        image, mount = work / "image", work / "mount"
-        mount.mkdir()
-        run("truncate", "-s", str(size + 64 * 2**20), str(image))
-        run("mkfs.ext4", "-q", "-O", "^has_journal", str(image))
-        self.loop = run("losetup", "--find", "--show", str(image))
-        undo.callback(run, "losetup", "--detach", self.loop)
-        run("mount", self.loop, str(mount))
-        undo.callback(run, "umount", str(mount))
-        self.report = work / "report"
-        self.file = mount / "data"
+        undo.callback(shutil.rmtree, work)
+        room = size // 10**6 + 64
+        plan = BranchPlan("mount", room, room, room, room)
+        disk = loop_branch(plan, work / "mount", work / "image", undo)
+        assert disk.device is not None
+        self.report, self.file = work / "report", disk.directory / "data"
         self.file.write_bytes(os.urandom(size))
-        run("sync", "-f", str(self.file))
-        self.throttle = find_throttle(name)
-        status = Path(self.loop).stat()
-        self.device = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+        tool("sync", "--file-system", str(self.file))
+        self.throttle, self.device = find_throttle(name), device_number(disk.device)
+        undo.callback(self.throttle.close)
         undo.callback(self.throttle.release, self.device)
-        run("ip", "netns", "add", name)
-        undo.callback(run, "ip", "netns", "delete", name)
+        network.namespace(name, undo)
         self.veth = f"v{name}"[:15]
-        run("ip", "link", "add", self.veth, "type", "veth", "peer", "name", "eth0", "netns", name)
-        run("ip", "address", "add", f"{OWN}/30", "dev", self.veth)
-        run("ip", "link", "set", self.veth, "up")
-        run("ip", "-n", name, "address", "add", f"{PEER}/30", "dev", "eth0")
-        run("ip", "-n", name, "link", "set", "eth0", "up")
-        receiver = subprocess.Popen(
-            ["nice", "-n", "-20", "ip", "netns", "exec", name, sys.executable, "-S", "-c", RECEIVER],
-            stdout=subprocess.PIPE,
-        )
-        undo.callback(receiver.wait)
-        undo.callback(receiver.kill)
+        network.link(("", OWN), (name, PEER), self.veth, 30)
+        receive = [*network.inside(name), sys.executable, "-S", "-c", RECEIVER]
+        receiver = started(["nice", "-n", "-20", *receive], undo, stdout=subprocess.PIPE)
         assert receiver.stdout is not None
         receiver.stdout.readline()
-        self.group = Path("/sys/fs/cgroup/cpu") / name
-        self.group.mkdir()
-        undo.callback(self.group.rmdir)
+        groups.make(name, ("cpu",), undo)
+        self.name, self.group = name, groups.GROUPS / "cpu" / name
         (self.group / "cpu.shares").write_text("200000")
-        (self.group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
 
     def allow(self, cell: Cell | None) -> None:
         """Limit all three; None: nothing."""
         self.throttle.release(self.device)
         subprocess.run(["tc", "qdisc", "del", "dev", self.veth, "root"], check=False, capture_output=True)
-        quota = -1 if cell is None else int(PERIOD_US * cell.cores)
-        (self.group / "cpu.cfs_quota_us").write_text(str(quota))
+        groups.give_processor(self.name, None if cell is None else cell.cores, PERIOD_US)
         if cell is not None:
             self.throttle.limit(self.device, int(cell.disk * MB), int(cell.disk * MB))
-            rate = f"{int(cell.link * 8 * 1.05)}mbit"  # 5 %: headers and acknowledgements
-            tbf = ("root", "tbf", "rate", rate, "burst", BURST, "latency", "50ms")
-            run("tc", "qdisc", "add", "dev", self.veth, *tbf)
+            mbits = int(cell.link * 8 * 1.05)  # 5 %: headers and acknowledgements
+            network.limit("", self.veth, mbits * 1e6, BURST)
         descriptor = os.open(self.file, os.O_RDONLY)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
@@ -219,12 +200,11 @@ def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> CellResul
 
 def main() -> None:
     """Try the cells and print how far the forecasts were off."""
-    asked = arguments(__doc__)
-    asked.add_argument("--most", type=int, default=24)
-    asked.add_argument("--runs", type=int, default=2)
-    asked.add_argument("--seconds", type=float, default=2.5, help="about how long a stream lasts")
+    asked = arguments(__doc__, most=24, runs=2)
+    asked.add_argument("--seconds", type=positive, default=2.5, help="about how long a stream lasts")
     asked.add_argument("--way", choices=WAYS, help="only this way of reading")
     options = asked.parse_args()
+    as_root()
     results: dict[str, list[CellResult]] = {}
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)
@@ -278,4 +258,4 @@ def _forecast(cell: Cell, blocks: int, processor: float) -> Forecast:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

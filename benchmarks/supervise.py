@@ -12,10 +12,9 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +22,9 @@ from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the module
 
 # isort: split
 from fake_table import CREATED, FakeTable
-from ses_benchmarks.arguments import arguments
-from ses_benchmarks.chain import mounted_union
+from ses.demo.storage import mount_union
+from ses_benchmarks.arguments import arguments, as_root, program
+from ses_benchmarks.chain import UNION
 from ses_benchmarks.probe import build_probe
 from ses_benchmarks.summary import percentile
 
@@ -55,10 +55,11 @@ def made_place(scratch: Path) -> Iterator[tuple[Path, Place]]:
     """A directory on tmpfs, and a union of two branches there with a table for its files."""
     plain, union, branches = scratch / "plain", scratch / "union", [scratch / "b1", scratch / "b2"]
     stage = branches[1] / ".ses/0"
-    for directory in (plain, union, *branches, stage):
+    for directory in (plain, *branches, stage):
         directory.mkdir(parents=True)
     socket = scratch / "agent.sock"
-    with mounted_union(branches, union):
+    with ExitStack() as undo:
+        mount_union(union, branches, undo, UNION)
         table = FakeTable(socket)
         try:
             table.mount(union.stat().st_dev, str(union))
@@ -115,10 +116,12 @@ def show(name: str, what: str, pairs: list[list[list[float]]]) -> None:
     )
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__, build=True)
-    ses_run = parser.parse_args().build.resolve() / "run/ses-run"
+    given = parser.parse_args()
+    as_root()
+    ses_run = given.build.resolve() / "run/ses-run"
     cpu = str(max(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name, made_place(Path(name)) as (plain, place):
         program = build_probe(Path(name))
@@ -127,8 +130,7 @@ def main() -> int:
             directory = place.directory if placed else plain
             probe: list[str | Path] = [program, call, directory, str(CALLS), cpu]
             show(row, what, in_pairs(probe, ses_run, place, placed=placed))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

@@ -38,16 +38,13 @@ from attack import ATTACKS, ON_SERVERS
 from figures import KNOWN_WITHIN, WRITERS, Created, answers, figures, slowdown
 from programs import WRITER
 from ses.demo.processes import free_port
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.probe import compile_program
 from ses_benchmarks.whole_site import (
     BIN,
-    BUILD,
     ROOT,
-    Part,
-    describe,
-    in_memory,
-    mount_union,
+    Parts,
+    of_user,
     run,
     wait_until,
 )
@@ -66,55 +63,29 @@ SETRESUID = 117  # of x86-64; the call itself, unlike the C library's function, 
 NEW_MOUNTS = 0x20000  # CLONE_NEWNS
 
 
-class Site:
+class Site(Parts):
     """The parts, and the programs of honest users."""
 
     def __init__(self, work: Path, undo: ExitStack) -> None:
-        self.work, self.union = work, work / "union"
-        self.branches = [work / f"b{number + 1}" for number in range(4)]
-        self.union.mkdir()
-        for branch in self.branches:
-            in_memory(branch, undo, "size=2g,mode=755")
         os.sched_setaffinity(0, NODE)
-        mount_union(self.union, self.branches, "category.create=pfrd,minfreespace=10M")
-        undo.callback(run, "umount", "-l", self.union)
-        site, settings = describe(work, self.union, self.branches)
+        super().__init__(work, undo, "2g", "category.create=pfrd,minfreespace=10M")
         self.ports = {name: free_port() for name in ("service", "monitor", "portal")}
         at = {name: f"127.0.0.1:{number}" for name, number in self.ports.items()}
-        self.socket, self.agent_socket = work / "service.sock", work / "agent.sock"
-        self._undo = undo
+        self.socket = work / "service.sock"
+        url = f"unix:{self.socket}"
         os.sched_setaffinity(0, SERVERS)
+        listen = (f"--listen={at['service']}", f"--socket={self.socket}")
         self.parts = [
-            self._part(
-                "service", BIN / "ses-service", "serve", f"--listen={at['service']}",
-                f"--socket={self.socket}", f"--state-dir={work / 'state'}", f"--site={site}",
-                f"--monitor-url=http://{at['monitor']}",
-            ),
-            self._part(
-                "monitor", BIN / "smed-monitor", "serve", "--config", settings,
-                f"--listen={at['monitor']}",
-            ),
-        ]  # fmt: skip
+            self.start_service(work / "state", at["monitor"], *listen),
+            self.start_monitor(at["monitor"]),
+        ]
         self._wait_for_service()
-        self.parts += [
-            self._part(
-                "portal", BIN / "ses-webface", "serve", f"--listen={at['portal']}",
-                f"--state-dir={work / 'portal'}", f"--service-url=unix:{self.socket}",
-            )
-        ]  # fmt: skip
+        self.parts.append(self.part(
+            "portal", BIN / "ses-webface", "serve", f"--listen={at['portal']}",
+            f"--state-dir={work / 'portal'}", f"--service-url={url}",
+        ))  # fmt: skip
         os.sched_setaffinity(0, NODE)
-        self.parts += [
-            self._part(
-                "agent", BUILD / "agent/ses-agent", f"--service=unix:{self.socket}",
-                "--socket", self.agent_socket, "--state-dir", work / "agent",
-            )
-        ]  # fmt: skip
-        self.library = work / "libses-wrapper.so"  # where other users reach it
-        shutil.copy(BUILD / "libses-wrapper.so", self.library)
-        self.library.chmod(0o755)
-
-    def _part(self, name: str, *command: str | Path) -> Part:
-        return Part(self._undo, name, self.work, *command)
+        self.parts.append(self.start_agent(url))
 
     def new_client(self) -> ServiceClient:
         """Return a caller of the service, for one thread."""
@@ -142,27 +113,18 @@ class Site:
                     pids[f"{part.name}: {words[:60]}"] = pid
         return pids
 
-    def directory(self, name: str, user: int) -> Path:
-        """Make a directory of a user in the union."""
-        directory = self.union / name
-        directory.mkdir(exist_ok=True)
-        os.chown(directory, user, user)
-        return directory
-
     def writer(self, number: int) -> subprocess.Popen[str]:
         """Start an honest program; those from WRITERS on are without the library."""
         user = FIRST_HONEST + number
         top = self.directory(f"honest-{number}", user)
-        environment, stage = {"PATH": os.environ["PATH"]}, f"/.staged-{number}"
-        if number < WRITERS:
-            environment |= {"LD_PRELOAD": str(self.library), "SES_AGENT_SOCKET": str(self.agent_socket)}
-            stage = ""
-        else:
+        environment, stage = self.placed, ""
+        if number >= WRITERS:
+            environment, stage = {}, f"/.staged-{number}"
             self.directory(stage[1:], user)
-        writer = subprocess.Popen(
-            ["/usr/bin/python3", "-I", "-c", WRITER, str(top), str(EVERY), str(OPEN_FOR),
-             str(self.branches[number % len(self.branches)]), stage],
-            env=environment, user=user, group=user, extra_groups=[], stdout=subprocess.PIPE, text=True,
+        branch = self.branches[number % len(self.branches)]
+        writer: subprocess.Popen[str] = of_user(
+            user, "-c", WRITER, top, str(EVERY), str(OPEN_FOR), branch, stage,
+            environment=environment, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._undo.callback(writer.kill)
         return writer
@@ -188,11 +150,9 @@ class Site:
         where.write_text(json.dumps(fields))
         os.sched_setaffinity(0, SERVERS if name in ON_SERVERS else NODE)
         with (self.work / f"attack-{name}.log").open("wb") as log:
-            attacker = subprocess.Popen(
-                ["/usr/bin/python3", "-I", str(self.work / "attack.py"), name, str(where)],
-                user=user, group=user, extra_groups=[], start_new_session=True, stdout=log, stderr=log,
-                env={"PATH": os.environ["PATH"]},
-            )  # fmt: skip
+            attacker: subprocess.Popen[bytes] = of_user(
+                user, self.work / "attack.py", name, where, start_new_session=True, stdout=log, stderr=log
+            )
         os.sched_setaffinity(0, SERVERS)
         self._undo.callback(end_all_of, attacker, user)
         return attacker
@@ -281,11 +241,10 @@ class Known:
 
 def main() -> None:
     """Run, print the outcome as JSON, and fail where honest users lost something."""
-    parser = arguments(__doc__)
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--alone", type=float, default=60)
+    parser = arguments(__doc__, seconds=600.0, alone=60.0)
     parser.add_argument("--only", nargs="*", choices=sorted(ATTACKS), default=sorted(ATTACKS))
     asked = parser.parse_args()
+    as_root()
     with ExitStack() as undo:
         work = Path(tempfile.mkdtemp(prefix="ses-attackers-"))
         work.chmod(0o755)
@@ -348,4 +307,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

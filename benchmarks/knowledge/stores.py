@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # isort: split
 from ses.demo.processes import free_port
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program, whole
 from ses_benchmarks.processes import Usage, server
 from ses_listen.logs import log_to_stderr
 from ses_service.feeds.site_manager import SiteManager
@@ -171,9 +171,9 @@ def _median(rounds: int, act: Callable[[], object]) -> float:
 def main() -> None:
     """Measure what is asked for, smallest first."""
     parser = arguments(__doc__)
-    parser.add_argument("--elements", type=int, action="append", help="size of a site; may be repeated")
+    parser.add_argument("--elements", type=whole(1), action="append", help="size of a site; may be repeated")
     parser.add_argument("--store", choices=STORES, action="append", help="may be repeated")
-    parser.add_argument("--rounds", type=int, default=7, help="how often each is measured")
+    parser.add_argument("--rounds", type=whole(1), default=7, help="how often each is measured")
     parser.add_argument("--output", type=Path, help="file for the figures as JSON")
     given = parser.parse_args()
     log_to_stderr("error")
@@ -197,4 +197,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # isort: split
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program
 from ses_benchmarks.processes import Usage, sleeps
 
 BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "extras/sampler"
@@ -105,10 +105,7 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
 
 def main() -> None:
     """Print one row for each way."""
-    parser = arguments(__doc__)
-    parser.add_argument("--servers", type=int, default=16)
-    parser.add_argument("--period-ms", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser = arguments(__doc__, servers=16, period_ms=1, seconds=5.0)
     parser.add_argument("--providers", default="tcp,shm")
     chosen = parser.parse_args()
     what = f"{chosen.servers} servers every {chosen.period_ms} ms"
@@ -119,4 +116,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # isort: split
-from ses_benchmarks.arguments import arguments
+from ses_benchmarks.arguments import arguments, program, whole
 from ses_benchmarks.processes import Usage
 
 PER_TARGET = 20
@@ -177,9 +177,8 @@ def measure(elements: int, seconds: float) -> str:
 
 def main() -> None:
     """Print one row for each size."""
-    parser = arguments(__doc__)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--elements", type=int, nargs="+", default=[24, 1000, 10000])
+    parser = arguments(__doc__, seconds=30.0)
+    parser.add_argument("--elements", type=whole(1), nargs="+", default=[24, 1000, 10000])
     chosen = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print("elements  targets  scrapes/s  one core  each scrape    memory  taken to delivered: p50, p99")
@@ -188,4 +187,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

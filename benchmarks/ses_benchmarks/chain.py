@@ -7,19 +7,18 @@ compared with one made there by hand.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ses.demo.processes import is_socket
+from ses.demo.storage import mount_union
 
+from ses_benchmarks.arguments import as_root
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.processes import server
 from ses_benchmarks.site_description import Facts, describe
@@ -29,6 +28,7 @@ AGENT_READY_SECONDS = 20
 SETTLE_SECONDS = 30
 PATIENCE_MS = 5000  # of agent and program: a late answer shall show in p99, not turn into a plain create
 BRANCHES = 4
+UNION = "category.create=mfs,minfreespace=0"
 MB = 1e6
 
 
@@ -75,41 +75,21 @@ def facts(branches: list[Path]) -> list[Facts]:
 
 
 @contextmanager
-def mounted_union(branches: list[Path], mount_point: Path) -> Iterator[None]:
-    """The branches as one mergerfs mount; raises BenchmarkError where that is not possible."""
-    if os.geteuid() != 0:
-        raise BenchmarkError("mounting a union needs root")
-    program = shutil.which("mergerfs")
-    if not program:
-        raise BenchmarkError("mergerfs is not installed: apt-get install mergerfs")
-    listed = ":".join(str(branch) for branch in branches)
-    options = "allow_other,use_ino,minfreespace=0,category.create=mfs"
-    done = subprocess.run(
-        [program, "-o", options, listed, mount_point], capture_output=True, text=True, timeout=30, check=False
-    )
-    if done.returncode != 0:
-        raise BenchmarkError(f"mergerfs cannot mount: {done.stderr.strip() or done.stdout.strip()}")
-    try:
-        yield
-    finally:
-        if subprocess.run(["umount", mount_point], check=False, capture_output=True, timeout=30).returncode:
-            subprocess.run(["umount", "-l", mount_point], check=False, timeout=30)
-
-
-@contextmanager
 def chain(agent: Path, programs: Path, scratch: Path, *options: str) -> Iterator[Chain]:
     """The site, ready to be asked; ``scratch`` is a directory on tmpfs and ``programs`` that of
     ``ses-service`` and ``oxigraph``; ``options`` are the agent's.
 
-    Raises BenchmarkError naming the part that could not be started.
+    Raises BenchmarkError and DemoError naming the part that could not be started.
     """
+    as_root()
     union = scratch / "union"
     branches = [scratch / f"b{i + 1}" for i in range(BRANCHES)]
-    for directory in (union, *branches):
+    for directory in branches:
         directory.mkdir()
     agent_socket = scratch / "agent.sock"
     turtle = describe("union", str(union), facts(branches))
-    with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as served:
+    with ExitStack() as undo, service(programs, scratch, turtle, BRANCHES) as served:
+        mount_union(union, branches, undo, UNION)
         command: list[str | Path] = [agent, "--service", f"http://127.0.0.1:{served.port}"]
         command += ["--socket", agent_socket, "--state-dir", scratch / "agent"]
         command += ["--log-level", "warning", "--answer-ms", str(PATIENCE_MS), *options]

@@ -60,7 +60,7 @@ class Probe:
 
     def run(self, side: Side, count: int) -> Run:
         """One process making ``count`` calls; raises BenchmarkError when it fails."""
-        return self._runs(side, side.call, count)[0]
+        return self.runs(side, side.call, count)[0]
 
     def in_turn(
         self, measured: Side, baseline_call: str, count: int, processes: int
@@ -72,12 +72,12 @@ class Probe:
         """
         pairs = []
         for _ in range(processes):
-            own, baseline = self._runs(measured, f"{measured.call},{baseline_call}", count)
+            own, baseline = self.runs(measured, f"{measured.call},{baseline_call}", count)
             pairs.append((own, baseline))
         return pairs
 
-    def _runs(self, side: Side, calls: str, count: int) -> list[Run]:
-        """What one process measured of each of ``calls``."""
+    def runs(self, side: Side, calls: str, count: int) -> list[Run]:
+        """What one process measured of each of ``calls``, which it makes in turn; raises BenchmarkError."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("SES_", "LD_"))}
         environment = {**kept, **side.environment}
         if side.library:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.demo.work import stop
+from ses.demo.processes import stop
 
 from ses_benchmarks.probe import BenchmarkError
 

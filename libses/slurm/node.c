@@ -29,7 +29,7 @@ static bool is_ready(const struct ses_table_mount *mount) {
 
 /* Waits for the answer, which the agent delays while it prepares for the user. */
 static void ask_about(const struct ses_table_mount *mount, uint64_t timeout_ms) {
-  struct ses_conversation conversation;
+  struct ses_conversation conversation = {.fd = -1};
   struct ses_answer answer;
   struct ses_ask ask = {.device_major = mount->device_major,
                         .device_minor = mount->device_minor,

@@ -50,12 +50,15 @@ void escaped(std::string &out, std::uint32_t code) {
 
 void text(std::string &out, std::string_view text) {
   out += '"';
+  auto stands = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
   for (std::size_t at = 0; at < text.size();) {
+    auto begin = at;
+    while (at < text.size() && stands(text[at]))
+      at++;
+    out += text.substr(begin, at - begin);
+    if (at == text.size())
+      break;
     auto byte = static_cast<unsigned char>(text[at]);
-    if (byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\') {
-      out += text[at++];
-      continue;
-    }
     std::size_t more = byte < 0x80 ? 0 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
     std::uint32_t code = more == 0 ? byte : byte & (0x3fU >> more);
     for (at++; more > 0 && at < text.size(); more--, at++)

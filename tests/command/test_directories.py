@@ -77,7 +77,8 @@ def test_exports_of_one_server_share_it(monkeypatch: pytest.MonkeyPatch, tmp_pat
         for n, mount in enumerate(mounts)
     ]
     monkeypatch.setattr(module, "look_at", lambda _: seen)
-    monkeypatch.setattr(module, "parse_mounts", lambda _: mounts)
+    monkeypatch.setattr(module, "MOUNTINFO", tmp_path / "mountinfo")
+    (tmp_path / "mountinfo").write_text(MOUNTINFO)
     monkeypatch.setattr(module, "file_system_at", lambda path: f"x {path}")
     text = turtle(look("net", [mount.point for mount in mounts]), observed_as_mounted=True)
     assert validate(text, "net.ttl") == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from held_program import Held
 from mergerfs_union import Union
-from mounts import unmount
+from mounts import small_disk, unmount
 from patience import wait_until
 from ran import ran
 
@@ -152,6 +152,23 @@ def test_without_its_access_list_a_file_lets_nobody_more_in(tmp_path: Path, copy
         assert stat.S_IMODE((target / "from").stat().st_mode) == 0o600
 
 
+@needs_root
+def test_files_that_their_owner_may_not_write_keep_their_attributes(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    for number in range(8):
+        (tmp_path / f"from/{number}").write_text("bytes")
+        os.setxattr(tmp_path / f"from/{number}", "user.note", b"kept")
+        (tmp_path / f"from/{number}").chmod(0o444)
+    weak = ["setpriv", "--bounding-set=-dac_override,-fowner", built / "ses-copy", "from", "to"]
+    done = ran(weak, cwd=tmp_path)
+    assert done.stderr == ""
+    copies = list((tmp_path / "to").iterdir())
+    assert {(os.getxattr(path, "user.note"), stat.S_IMODE(path.stat().st_mode)) for path in copies} == {
+        (b"kept", 0o444)
+    }
+    assert len(copies) == 8
+
+
 def test_an_attribute_that_cannot_be_kept_costs_no_other(built: Path, tmp_path: Path) -> None:
     (tmp_path / "from").write_text("bytes")
     for name in ("user.one", "user.two"):
@@ -194,6 +211,57 @@ def test_a_copy_goes_on_once_there_is_room(tmp_path: Path, copy: Copy) -> None:
         assert {path.name for path in (small / "from").iterdir()} == {"0", "1", "2", "again"}
         assert (small / "from/0").stat().st_ino == (small / "from/again").stat().st_ino
         assert stat.S_IMODE((small / "from").stat().st_mode) == 0o750
+
+
+@needs_root
+@pytest.mark.parametrize("more", [(), ("--sync",)], ids=["", "on the device"])
+def test_a_full_disk_behind_a_union_that_keeps_bytes_back_gives_no_copy(
+    tmp_path: Path, copy: Copy, make_union: Callable[..., Union], more: tuple[str, ...]
+) -> None:
+    """The union says at the end that there was no room."""
+    (tmp_path / "from").write_bytes(os.urandom(4 * MIB))
+    with small_disk(tmp_path / "disk", 2) as disk:
+        union = make_union(options="cache.writeback=true,cache.files=auto-full", branches=[disk])
+        (union.path / "from").write_text("what was there")
+        report = copy(*more, "from", union.path, status=1)
+        assert "No space left on device" in report["failures"][0]
+        assert {path.name: path.read_text() for path in disk.iterdir()} == {"from": "what was there"}
+
+
+def test_a_further_name_leads_to_no_file_that_was_not_copied(built: Path, tmp_path: Path) -> None:
+    for name in ("from", "to/from"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "from/a").write_text("bytes")
+    os.link(tmp_path / "from/a", tmp_path / "from/b")
+    for name in ("a", "b"):
+        (tmp_path / "to/from" / name).write_text("what was there")
+    command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat"]
+    command += ["-e", "inject=renameat:error=EIO:when=1", built / "ses-copy", "from", "to"]
+    done = ran(command, code=1, cwd=tmp_path)
+    assert "cannot be given its name: Input/output error" in done.stderr
+    assert "which was not copied" in done.stderr
+    assert [(path.read_text(), path.stat().st_nlink) for path in (tmp_path / "to/from").iterdir()] == [
+        ("what was there", 1)
+    ] * 2
+    subprocess.run(command[-3:], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert [(path.read_text(), path.stat().st_nlink) for path in (tmp_path / "to/from").iterdir()] == [
+        ("bytes", 2)
+    ] * 2
+
+
+def test_what_an_interrupted_copy_left_is_taken_for_no_file(tmp_path: Path, copy: Copy) -> None:
+    (tmp_path / "from").mkdir()
+    (tmp_path / "to/from").mkdir(parents=True)
+    for number in range(8):
+        (tmp_path / f"from/{number}").write_bytes(b"whole" * 500_000)
+        (tmp_path / f"from/.ses-partial.{number}").write_bytes(b"half" * 500_000)
+    report = copy("--jobs", "4", "from", "to")
+    assert report["skipped"] == 8
+    assert {path.name: path.read_bytes()[:5] for path in (tmp_path / "to/from").iterdir()} == {
+        str(number): b"whole" for number in range(8)
+    }
+    copy("from/.ses-partial.1", "to/1")
+    assert (tmp_path / "to/1").read_bytes()[:4] == b"half", "whoever names it has it"
 
 
 @pytest.mark.parametrize("options", [(), ("--resume",)], ids=["whole", "resumed"])

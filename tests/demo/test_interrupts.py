@@ -5,7 +5,8 @@ import signal
 
 import pytest
 from ses.demo.faults import DemoError, StoppedError
-from ses.demo.interrupts import Interrupts
+from ses.demo.interrupts import Interrupts, stoppable
+from ses.output import console
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -31,6 +32,47 @@ def test_while_undoing_signals_change_nothing():
     with Interrupts() as interrupts, interrupts.undoing(undone.append) as undo:
         undo.callback(undo_all, interrupts)
     assert undone == ["stopping and removing everything", True]
+
+
+def fails_after(number):
+    os.kill(os.getpid(), number)
+    raise DemoError("grep ended with status -2.")
+
+
+def refused():
+    raise DemoError("The directory could not be removed.")
+
+
+def test_what_fails_after_a_signal_was_stopped_by_it():
+    """Ctrl-C at a terminal also ends the programs that were started."""
+
+    def long_work():
+        with Interrupts() as interrupts, interrupts.undoing(lambda _step: None):
+            fails_after(signal.SIGINT)
+
+    with pytest.raises(StoppedError):
+        long_work()
+
+
+def test_what_cannot_be_undone_is_said_also_after_a_signal():
+    def long_work():
+        with stoppable(console()) as (interrupts, _), interrupts.undoing(lambda _step: None) as undo:
+            undo.callback(refused)
+            fails_after(signal.SIGINT)
+
+    with pytest.raises(DemoError, match="could not be removed"):
+        long_work()
+
+
+def test_a_program_that_was_stopped_ends_with_the_signals_number(capsys):
+    def long_work():
+        with stoppable(console()):
+            fails_after(signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as ended:
+        long_work()
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert capsys.readouterr().out == "Stopped; everything that was made is removed again.\n"
 
 
 def test_a_pause_ends_by_a_signal():

@@ -117,6 +117,7 @@ def test_workers_of_dask_spill_to_a_place_each(described: Described, tmp_path: P
     assert sorted(claimed) == sorted((str(place), 100_000_000) for place in places)
     wait_until(lambda: not any(place.exists() for place in places), "the places are removed")
     assert claims(tmp_path) == []
+    assert "Failed to remove" not in (tmp_path / "worker.log").read_text(), "a worker ends before its place"
 
 
 def test_total_perspective_vortex_places_jobs_of_galaxy(described: Described, tmp_path: Path) -> None:

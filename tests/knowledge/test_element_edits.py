@@ -2,7 +2,7 @@
 
 import pytest
 from rdflib import Literal
-from ses_service.knowledge.exchange.element_edits import ElementName, added, removed
+from ses_service.knowledge.exchange.element_edits import ElementName, added, changed, removed
 from ses_service.knowledge.exchange.incoming import check
 from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.statements import describe
@@ -29,3 +29,13 @@ def test_an_element_is_added_whatever_its_name_is(name: str) -> None:
     (subject,) = after.keys() - site.keys()
     assert after[subject][QSM.name] == {Literal(name)}
     assert removed(where)(after) == site
+
+
+@pytest.mark.parametrize(("target", "stays"), [("/srv/b1", True), ("/srv/b9", False)])
+def test_another_target_is_not_taken_to_be_on_the_disk_of_the_one_before(target: str, stays: bool) -> None:
+    stated = '    qsm:fileSystem "ext4 a9d1f0c2" ; qsm:device "sda" ; qsm:target'
+    site = describe(parse_turtle(SITE.replace("    qsm:target", stated))[0])
+    after = changed(ElementName("union", "b1"), {"target": target})(site)
+    check(after, None, "the site after this change")
+    (facts,) = (facts for facts in after.values() if Literal(target) in facts.get(QSM.target, ()))
+    assert {QSM.fileSystem in facts, QSM.device in facts} == {stays}

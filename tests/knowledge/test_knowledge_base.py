@@ -143,6 +143,11 @@ def test_a_site_that_is_stored_already_is_not_loaded_again(
         ),
         ('qsm:name "b2"', 'qsm:name "b1"', "b1 and b2 share the name 'b1'"),
         (
+            'qsm:target "/srv/qstorman/b2"',
+            'qsm:target "/srv/qstorman/b1"',
+            "b1 and b2 share the target '/srv/qstorman/b1' in one storage system: state it of one element",
+        ),
+        (
             'qsm:mountPoint "/srv',
             'qsm:mountPoint "srv',
             "union: A storage system needs exactly one qsm:mountPoint",

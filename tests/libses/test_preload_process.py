@@ -76,6 +76,12 @@ def test_handler_that_interrupts_a_question_asks_none(union: Union, probes: Path
     assert [(report.inode, report.outcome) for report in union.agent.reports] == [(inode, 1)]
 
 
+def test_the_create_after_one_left_by_longjmp_blocks_no_signals_any_more(union: Union, probes: Path) -> None:
+    union.agent.reply = lambda ask, number: None if number == 1 else union.agent.place(ask, number)
+    left = union.run(probes / "process", "longjmp", union.path)
+    assert left.stdout == "1 0 1\n"
+
+
 def test_handlers_that_jump_out_of_a_create_leave_nothing_behind(union: Union, probes: Path) -> None:
     assert union.run(probes / "process", "jump", "100", union.path).stdout == "0\n"
     assert union.agent.leftovers() == []

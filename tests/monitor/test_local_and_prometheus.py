@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ses_client.devices import stat_of
 from smed_monitor.collectors.base import Reply
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.collectors.local import counters_of, disk, in_time
+from smed_monitor.collectors.local import disk, in_time
 from smed_monitor.collectors.mergerfs import Mergerfs
 from smed_monitor.collectors.prometheus import QUERIES, Prometheus
 from smed_monitor.collectors.statvfs import Statvfs
@@ -59,7 +60,7 @@ def test_counters_of_a_device_are_its_own_or_those_of_its_paths(
         (folder / "stat").write_text(f"0 0 0 0 0 0 {written} 0 0 0 0 0 0 0 0 0 0\n")
         if number:
             (tmp_path / "dev/block" / number).symlink_to(folder)
-    stat = counters_of(tmp_path, device)["stat"]
+    stat = stat_of(tmp_path, device)["stat"]
     assert (disk(stat).written_bytes if stat else None) == (None if sectors is None else sectors * 512)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ses.place.claims import holder
 from ses.place.placing import NothingFitsError, as_json, place, release, request_of
+from ses_client.errors import UsageError
 from ses_experiment import nfs, user_mode
 from ses_experiment.places_inside import WORK, directories
 
@@ -45,12 +46,19 @@ def main() -> None:
     disk, *mounts = directories([6, 3, 2], 6000, 2)
     among = [disk, *mounts]
     first = [asked(among) for _ in among]
+    shared = ""
+    try:
+        place(request_of(among, holder("1s", time.time())), Path(mounts[0]) / "ledger")
+    except UsageError as error:
+        shared = str(error)
     with ThreadPoolExecutor() as pool:
         list(pool.map(write, among))
     learned = asked(among)
     nfs.cut(1)
     without = asked(among, away=mounts[0])
-    user_mode.answer({"among": among, "first": first, "learned": learned, "without": without})
+    user_mode.answer(
+        {"among": among, "first": first, "shared": shared, "learned": learned, "without": without}
+    )
 
 
 if __name__ == "__main__":

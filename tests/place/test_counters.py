@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ses.place import samples
 from ses.place.claims import boot
-from ses.place.samples import Counters, Sample, counters_of, measure, parse_block
+from ses.place.samples import Counters, Sample, counters_of, measure
 from ses_client.devices import Served, device_of, file_system_of, parse_mountstats
 from ses_client.mounts import Mount
 
@@ -87,8 +87,18 @@ def test_a_partition_and_what_is_mapped_to_it_are_their_disk(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "a b c d e f g h i j k l"])
 def test_a_text_that_is_none_is_no_idle_device(tmp_path: Path, text: str) -> None:
-    with pytest.raises((ValueError, IndexError)):
-        parse_block(text)
+    (tmp_path / "dev/block/8:0").mkdir(parents=True)
+    (tmp_path / "dev/block/8:0/stat").write_text(text)
+    assert counters_of(["8:0"], tmp_path) == {}
+
+
+def test_an_nvme_that_leaves_the_counting_to_its_paths_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "dev/block").mkdir(parents=True)
+    (tmp_path / "dev/block/259:0").symlink_to(tmp_path / "block/nvme0n1")
+    for name, text in (("nvme0n1", "0 " * 17), ("nvme0c0n1", BLOCK), ("nvme0c1n1", BLOCK)):
+        (tmp_path / "block" / name).mkdir(parents=True)
+        (tmp_path / "block" / name / "stat").write_text(text)
+    assert counters_of(["259:0"], tmp_path) == {"259:0": Counters(240, 400, 2 * 24000 * 512)}
 
 
 def test_a_sample_that_is_kept_saves_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import ses.api
-from places_program import Ses
+from places_program import PROGRAM, Ses
+from ses.place.claims import FIRST_NAMESPACE, namespace
 from ses_client.errors import SesError
 
 
@@ -51,6 +52,15 @@ def test_a_lease_ends(ses: Ses, tmp_path: Path) -> None:
     with sqlite3.connect(ses.ledger) as ledger:
         assert ledger.execute("SELECT count(*) FROM claim").fetchone() == (1,)
     ledger.close()
+
+
+def test_a_lease_lasts_as_long_as_was_said_when_the_clock_is_set(ses: Ses, tmp_path: Path) -> None:
+    """As of a machine that started with a clock of years ago."""
+    ses("place", "--among", tmp_path, "--for", "8h")
+    ses.change_claims(made="@made - 1e8", until="@until - 1e8")
+    assert len(ses.claims()) == 1
+    ses.change_claims(at="@at - 9 * 3600")
+    assert ses.claims() == []
 
 
 def test_a_claim_ends_with_slurms_process_of_its_job(ses: Ses, disks: Callable[..., list[Path]]) -> None:
@@ -141,6 +151,23 @@ def test_a_child_in_a_pid_namespace_of_its_own_keeps_its_claim(ses: Ses, tmp_pat
     assert [claim["pid"] for claim in ses.claims()] == [1]
     process.communicate()
     assert process.returncode == 0
+    assert ses.claims() == []
+
+
+@pytest.mark.root
+def test_a_claim_of_a_container_ends_with_its_process_for_who_sees_all(ses: Ses, tmp_path: Path) -> None:
+    if namespace() != FIRST_NAMESPACE:
+        pytest.skip("this is a container itself")
+    claim = f"{PROGRAM} place --among {tmp_path} --for pid:1 && echo && exec cat"
+    container = subprocess.Popen(
+        ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", claim],
+        env={**os.environ, "XDG_STATE_HOME": str(ses.state)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert container.stdout
+    assert container.stdout.readline().decode() == f"{tmp_path}\n"
+    assert [claim["pid"] for claim in ses.claims()] == [1]
+    container.communicate()
     assert ses.claims() == []
 
 

@@ -3,17 +3,21 @@
 import gc
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 import ses.api
-from mounts import served, stopped
+from mounts import let_others_in, served, stopped
 from places_program import Ses
+from ran import ran
+from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
 from ses.place import chooser, directories
-from ses.place.directories import PATIENCE, look_at
+from ses.place.directories import look_at
 
 
 class _Waiting:
@@ -41,10 +45,10 @@ def test_what_a_program_left_to_be_collected_does_not_hold_the_look(
     monkeypatch.setattr(os, "write", write)
     gc.set_threshold(1, 1, 1)
     try:
-        (seen,) = look_at([str(tmp_path)])
+        answers = ask_elsewhere([str(tmp_path)], os.path.isdir)
     finally:
         gc.set_threshold(*thresholds)
-    assert seen.path == str(tmp_path), seen.reason
+    assert answers == {str(tmp_path): True}
     assert gc.isenabled()
 
 
@@ -61,8 +65,8 @@ def test_nothing_is_collected_in_two_that_begin_at_once(
 
     monkeypatch.setattr(os, "fork", slow)
     with ThreadPoolExecutor(2) as threads:
-        looks = list(threads.map(lambda _: look_at([str(tmp_path)]), range(2)))
-    assert [seen.path for (seen,) in looks] == [str(tmp_path)] * 2
+        answers = list(threads.map(lambda _: ask_elsewhere([str(tmp_path)], os.path.isdir), range(2)))
+    assert answers == [{str(tmp_path): True}] * 2
     assert collects == [False, False]
     assert gc.isenabled()
 
@@ -79,9 +83,67 @@ def test_one_that_does_not_begin_is_begun_again(tmp_path: Path, monkeypatch: pyt
         return pid
 
     monkeypatch.setattr(os, "fork", stuck_at_first)
-    (seen,) = look_at([str(tmp_path)], meanwhile=lambda: done.append("once"))
-    assert seen.path == str(tmp_path), seen.reason
+    answers = ask_elsewhere([str(tmp_path)], os.path.isdir, lambda: done.append("once"))
+    assert answers == {str(tmp_path): True}
     assert done == ["once"]
+
+
+def test_a_program_is_not_copied_for_directories_of_its_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which takes the longer the more memory it has."""
+
+    def fork() -> int:
+        raise AssertionError("it was copied")
+
+    (tmp_path / "link").symlink_to("/")
+    monkeypatch.setattr(os, "fork", fork)
+    assert [seen.reason for seen in look_at([str(tmp_path), "/"])] == ["", ""]
+    with pytest.raises(AssertionError, match="it was copied"):
+        look_at([f"{tmp_path}/link/tmp"])  # which may lead anywhere
+
+
+@pytest.mark.root
+def test_a_user_who_may_begin_nothing_more_is_served_or_learns_why(tmp_path: Path) -> None:
+    let_others_in(tmp_path)
+    program = (
+        "import os, resource, sys; from ses.place.directories import look_at\n"
+        "os.setresuid(65534, 65534, 65534); resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))\n"
+        "print([seen.path for seen in look_at([sys.argv[1]])])\n"
+        "try: look_at(['/proc'])\n"
+        "except Exception as error: print(error)\n"
+    )
+    said = ran([sys.executable, "-c", program, str(tmp_path)]).stdout.splitlines()
+    assert said[0] == str([str(tmp_path)])
+    assert said[1].startswith("No process can begin that looks at what may hang: ")
+
+
+def test_what_is_asked_about_here_waits_for_none_that_hangs() -> None:
+    over = Event()
+    try:
+        answers = ask_here("abc", lambda name: name == "b" or over.wait(60), 0.5)
+    finally:
+        over.set()
+    assert answers == {"b": True}
+
+
+def test_one_with_many_claims_is_not_taken_for_one_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in claimed directories is added up as long as there is time; the others count in full."""
+    claimed = [str(tmp_path / f"run-{number}") for number in range(40)]
+    for path in claimed:
+        Path(path).mkdir()
+    scandir = os.scandir
+
+    def slow(path: str) -> object:
+        time.sleep(0.1)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", slow)
+    (seen,) = look_at([str(tmp_path)], claimed)
+    assert seen.reason == ""
+    assert 0 < len(seen.held) < len(claimed)
 
 
 @pytest.mark.root

@@ -15,6 +15,7 @@ import pytest
 from places_program import Ses
 from ses.place import ledger as ledgers
 from ses.place import placing
+from ses.place.claims import Claim
 from ses.place.placing import NothingFitsError, Request
 from ses_client.errors import SesError
 
@@ -116,6 +117,27 @@ def test_one_that_is_full_takes_claims_again_when_some_have_ended(
     spoil(made, "UPDATE claim SET text = json_set(text, '$.until', 1.0) WHERE id < 10000")
     placing.place(asking([str(tmp_path)]), made)
     assert len(placing.claims_on((), made)) == 3
+
+
+def test_nobody_waits_while_it_is_seen_which_claims_have_ended(
+    made: Path, asking: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    has_ended, read, seen, reads = Claim.has_ended, ledgers.Ledger._claim, list[bool](), list[int]()
+
+    def looks(claim: Claim, *more: object) -> bool:
+        with closing(sqlite3.connect(made, timeout=0, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        seen.append(True)
+        return has_ended(claim, *more)
+
+    def reading(ledger: ledgers.Ledger, number: int, text: str) -> Claim:
+        reads.append(number)
+        return read(ledger, number, text)
+
+    monkeypatch.setattr(Claim, "has_ended", looks)
+    monkeypatch.setattr(ledgers.Ledger, "_claim", reading)
+    placing.place(asking([str(tmp_path)]), made)
+    assert (seen, reads) == ([True], [1]), "nor while what has been read is read again"
 
 
 def test_one_that_others_write_for_long_is_reported(

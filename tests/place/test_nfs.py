@@ -23,6 +23,7 @@ def test_mounts_of_nfs_are_chosen_by_what_they_give_and_a_server_that_is_away_co
         assert seen[name]["free"] > 5e9
         assert seen[name]["moved"] is not None
         assert gives / 3 < seen[name]["rate"] < gives * 3, "an emulated, busy machine: no more than the order"
+    assert f"Other machines may have {far}" in said["shared"]
     left = {row["directory"]: row["reason"] for row in said["without"]["why"]}
     assert left == {disk: None, far: f"it did not answer within {PATIENCE:g} s", farther: None}
     assert said["without"]["directory"] in (disk, farther)

@@ -58,6 +58,23 @@ def test_a_program_runs_as_a_task_of_slurm_in_this_directory(slurm, tmp_path, mo
     assert ended.status == 9
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SLURM_LABELIO", "1"),
+        ("SLURM_STDINMODE", "none"),
+        ("SLURM_STDOUTMODE", "/dev/null"),
+        ("SLURM_EXPORT_ENV", "NONE"),
+        ("SLURM_DEBUG", "2"),
+    ],
+)
+def test_what_srun_does_otherwise_for_somebody_changes_nothing(slurm, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    output: list[bytes] = []
+    assert Conversation(run("echo here")).hold(output.append, print, None).status == 0
+    assert b"".join(output) == b"here\n"
+
+
 def test_slurm_keeps_the_limits(slurm):
     output: list[bytes] = []
     limits = Limits(cpus=1.5, memory=150 << 20)
@@ -229,7 +246,11 @@ def test_job_array_is_cancelled_when_the_caller_stops(slurm, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     array.submit()
     wait_until((tmp_path / "begun").exists, slurm.logs)
-    array.end()
+    with monkeypatch.context() as somebody:
+        somebody.setenv("SQUEUE_USERS", "daemon")
+        somebody.setenv("SCANCEL_USER", "daemon")
+        assert array._known() == {0, 1, 2}
+        array.end()
     assert list(array.answers()) == []
     wait_until(lambda: jobs() <= before, slurm.logs)
 

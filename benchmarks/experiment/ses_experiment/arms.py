@@ -40,13 +40,21 @@ def parse_arms(texts: Sequence[str]) -> tuple[Arm, ...]:
     for text in texts:
         name, equals, options = text.partition("=")
         if equals:
-            arms.append(Arm(_plain(name), agent=tuple(shlex.split(options))))
+            arms.append(Arm(_plain(name), agent=agent_options(options)))
         else:
             arms += [_known(name.strip()) for name in text.split(",") if name.strip()]
     names = [arm.name for arm in arms]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"Name at least one arm, and each once: {', '.join(names) or 'none was named'}.")
     return tuple(arms)
+
+
+def agent_options(text: str) -> tuple[str, ...]:
+    """Return options of the agent as a shell would read them; raises UsageError."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"{text} is no list of options: {error}.") from None
 
 
 def _known(name: str) -> Arm:

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import platform
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,15 @@ def machine(version: Sequence[str] = ("mergerfs", "--version")) -> dict[str, Any
 def load() -> float:
     """Return the load average over the last minute."""
     return os.getloadavg()[0]
+
+
+def processor_seconds(pid: int) -> float:
+    """Return what the threads of a process have used of the processors, to the nanosecond; 0 of none."""
+    used = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat") if pid else ():
+        with suppress(OSError):  # a thread that has just ended
+            used += int(task.read_text().split()[0])
+    return used / 1e9
 
 
 def product(parts: Parts) -> str:

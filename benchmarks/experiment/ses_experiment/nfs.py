@@ -14,6 +14,8 @@ from threading import Thread
 
 from ses.demo.tools import tool
 
+from ses_experiment import network
+
 _NFSD, _EXPORTS = Path("/run/nfsd"), Path("/run/exports")
 _FOREVER = 2**31 - 1
 _FLAGS = 0x2 | 0x400 | 0x2000  # any port, no check of subtrees, named by a number: linux/nfsd/export.h
@@ -51,12 +53,9 @@ def mount(name: str, number: int, folder: Path) -> None:
     """Mount an export over a link of its own, as a client of its own: to it the server is another one."""
     client, server, own = f"client{number}", f"10.93.{number}.1", f"10.93.{number}.2"
     tool("ip", "netns", "add", client)
-    tool("ip", "link", "add", _link(number), "type", "veth", "peer", "name", "wire", "netns", client)
-    for device, address, where in ((_link(number), server, ()), ("wire", own, ("-n", client))):
-        tool("ip", *where, "addr", "add", f"{address}/24", "dev", device)
-        tool("ip", *where, "link", "set", device, "up")
+    network.link(("", server), (client, own), _link(number))
     folder.mkdir()
-    tool("nsenter", f"--net=/run/netns/{client}", "unshare", "--uts", "sh", "-c",
+    tool(*network.inside(client), "unshare", "--uts", "sh", "-c",
          'hostname "$0" && exec mount -i -t nfs4 "$@"', client,
          "-o", f"vers=4.2,addr={server},clientaddr={own}", f"{server}:/{name}", str(folder))  # fmt: skip
 

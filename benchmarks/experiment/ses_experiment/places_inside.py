@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import ses.api
-from ses.demo.branches import MEGABYTE, device_number
+from ses.demo.branches import MEGABYTE, device_number, mount_new
 from ses.demo.throttle import Throttle, find_throttle
 from ses.demo.tools import tool
 
@@ -57,11 +57,7 @@ def _slow_disk(name: str, rate: float, megabytes: int, throttle: Throttle) -> Pa
         file.truncate(megabytes * MEGABYTE)
     below = tool("losetup", "--find", "--show", str(image))
     throttle.limit(device_number(Path(below)), limit, limit)
-    device = tool("losetup", "--direct-io=on", "--find", "--show", below)
-    tool("mkfs.ext4", "-q", "-F", "-m", "0", "-N", "1024", "-O", "^has_journal", "-E",
-         "lazy_itable_init=0,nodiscard", device)  # fmt: skip
-    folder.mkdir()
-    tool("mount", "-t", "ext4", "-o", "noatime", device, str(folder))
+    mount_new(Path(tool("losetup", "--direct-io=on", "--find", "--show", below)), folder)
     return folder
 
 

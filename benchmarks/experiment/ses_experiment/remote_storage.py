@@ -23,9 +23,11 @@ from ses.demo.branches import Branch, BranchPlan, device_number, loop_branch, sl
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.mounts import mount_type, unmount
+from ses.demo.processes import started
 from ses.demo.throttle import Throttle, find_throttle
 from ses.demo.tools import tool
-from ses.demo.work import stop
+
+from ses_experiment import network
 
 ADDRESS, CLIENT = "10.91.0.1", "10.91.0.2"
 _SFTP_PORT, _SSH_PORT = 2022, 22
@@ -90,15 +92,13 @@ class RemoteStorage:
     def shape(self, bits_per_second: float) -> float:
         """Give the link a rate; returns the bytes per second that TCP carries over it."""
         for space in (self.client, self.storage):
-            rate = f"{bits_per_second:.0f}bit"
-            tool("tc", "-n", space, "qdisc", "replace", "dev", "wire", "root", "tbf", "rate", rate,
-                 "burst", "256kb", "latency", "50ms")  # fmt: skip
+            network.limit(space, "wire", bits_per_second, "256kb")
         return bits_per_second / 8 * _PAYLOAD
 
     def sent(self) -> int:
         """Return the bytes the storage node has sent so far, as the kernel counts them."""
-        counted = tool("ip", "netns", "exec", self.storage, "cat", "/sys/class/net/wire/statistics/tx_bytes")
-        return int(counted)
+        counted = "/sys/class/net/wire/statistics/tx_bytes"
+        return int(tool("ip", "netns", "exec", self.storage, "cat", counted))
 
     def forget(self, *files: str) -> None:
         """Take files out of the page cache on both sides; raises DemoError if the kernel keeps one."""
@@ -139,14 +139,8 @@ def set_up(
     storage, client = f"{work.name}-s", f"{work.name}-c"
     progress(f"making the network of {storage} and {client}")
     for name in (storage, client):
-        undo.callback(tool, "ip", "netns", "del", name)
-        tool("ip", "netns", "add", name)
-        tool("ip", "-n", name, "link", "set", "lo", "up")
-    add = ("ip", "link", "add", "name", "wire", "netns", storage, "type", "veth")
-    tool(*add, "peer", "name", "wire", "netns", client)
-    for name, address in ((storage, ADDRESS), (client, CLIENT)):
-        tool("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "wire")
-        tool("ip", "-n", name, "link", "set", "wire", "up")
+        network.namespace(name, undo)
+    network.link((storage, ADDRESS), (client, CLIENT), "wire")
     rsh = _start_sshd(work, storage, client, undo)
     listen = LISTEN.format(server=_SFTP_SERVER, address=ADDRESS, port=_SFTP_PORT)
     _start(["python3", "-c", listen], storage, undo)
@@ -158,7 +152,7 @@ def set_up(
     def mounted() -> bool:
         # nsenter keeps the mount in this namespace of mounts, unlike ip netns exec
         subprocess.run(
-            ["nsenter", f"--net=/run/netns/{client}", "sshfs", f"{ADDRESS}:{stand.disks}", str(mount),
+            [*network.inside(client), "sshfs", f"{ADDRESS}:{stand.disks}", str(mount),
              "-o", f"directport={_SFTP_PORT},ro,allow_other"],
             stdin=subprocess.DEVNULL, capture_output=True, check=False,
         )  # fmt: skip
@@ -196,13 +190,8 @@ def _start_sshd(work: Path, storage: str, client: str, undo: ExitStack) -> tuple
     )
     Path("/run/sshd").mkdir(exist_ok=True)  # where sshd separates privileges
     _start(["/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config")], storage, undo)
-    return ("nsenter", f"--net=/run/netns/{client}", "ssh", "-F", str(folder / "config"))
+    return (*network.inside(client), "ssh", "-F", str(folder / "config"))
 
 
 def _start(argv: list[str], space: str, undo: ExitStack) -> None:
-    process = subprocess.Popen(
-        ["nsenter", f"--net=/run/netns/{space}", *argv],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    undo.callback(stop, process)
+    started([*network.inside(space), *argv], undo, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

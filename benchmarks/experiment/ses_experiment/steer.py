@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ from typing import Any
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
+from ses.demo.processes import started
 
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
@@ -160,7 +160,14 @@ def _play(
         programs.wait(_START_SECONDS + plan.seconds + _LATER)
         lines = [line for program in programs.running for line in program.errors.read_text().splitlines()]
     took = [float(line.split()[2]) - float(line.split()[1]) for line in lines if line.startswith("written")]
-    return Round(number, client, how, len(took), fmean(took), busy)
+    return Round(number, client, how, len(took), mean_seconds(took), busy)
+
+
+def mean_seconds(took: Sequence[float]) -> float:
+    """Return what files took on average; raises DemoError where there are none."""
+    if not took:
+        raise DemoError("No user wrote a file in the time; take more --seconds.")
+    return fmean(took)
 
 
 def _writer(plan: Plan, stand: Stand, client: str, names: str, begin: int, via: str, seed: int) -> list[str]:
@@ -210,15 +217,11 @@ def _steered(stand: Stand, least: int) -> Iterator[None]:
         "SES_SERVICE_URL": stand.services.service_url,
         "SES_TOKEN_FILE": str(stand.services.tokens.admin),
     }
-    with (stand.work / "steering.log").open("ab") as log:
-        running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
+    with ExitStack() as undo, (stand.work / "steering.log").open("ab") as log:
+        running = started(command, undo, 60.0, env=environment, stdout=log, stderr=log)
         yield
         if running.poll() is not None:
             raise DemoError(f"ses apply has ended: {(stand.work / 'steering.log').read_text()[-300:]}")
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(60)
 
 
 @contextmanager
@@ -242,14 +245,13 @@ def _nfs_server(stand: Stand) -> Iterator[str]:
         if shutil.which(program) is None:
             raise DemoError(f"{program} is missing: apt-get install nfs-ganesha-vfs rpcbind libnfs-utils.")
     apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]
-    running = subprocess.Popen([*apart, "sh", "-c", _SERVE.format(work=work)], stderr=subprocess.DEVNULL)
-    try:
+    with ExitStack() as undo:
+        running = started(
+            [*apart, "sh", "-c", _SERVE.format(work=work)], undo, 0.0, stderr=subprocess.DEVNULL
+        )
         stand.interrupts.until(
             lambda: (work / "log").exists() and "SERVER INITIALIZED" in (work / "log").read_text(),
             60,
             "The NFS server does not start",
         )
         yield f"nsenter -t {running.pid} -n nfs-cp"
-    finally:
-        running.kill()
-        running.wait()

@@ -11,7 +11,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,15 +20,16 @@ from typing import Any
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import started
+from ses.demo.programs import PATH
 from ses.demo.work import work_directory
 
 FOLDER = Path("/run/host")
 _ARGUMENT, _ANSWER = "argument.json", "answer.json"
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MODULES = Path("/usr/lib/uml/modules")
 _FINIT_MODULE = 313  # the number of the system call on amd64
 _BEGIN = f"""#!/bin/sh
-export PATH={_PATH} HOME=/run TMPDIR=/run LC_ALL=C
+export PATH={PATH} HOME=/run TMPDIR=/run LC_ALL=C
 mount -t proc proc /proc && mount -t sysfs sys /sys && mount -t tmpfs run /run && mkdir {FOLDER} &&
 mount -t hostfs -o {{work}} host {FOLDER} && ip link set lo up && {{program}} >{FOLDER}/errors 2>&1
 echo o >/proc/sysrq-trigger
@@ -58,11 +58,10 @@ def run(
             *(kernel, f"mem={memory}G", "rootfstype=hostfs", "rootflags=/", "ro", f"init={work}/begin"),
             *("con=null", "con0=fd:0,fd:1", "quiet", f"uml_dir={work}/"),
         ]  # fmt: skip
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={"PATH": _PATH, "TMPDIR": "/dev/shm"}, start_new_session=True,
+        process = started(
+            words, undo, 0.0, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={"PATH": PATH, "TMPDIR": "/dev/shm"},
         )  # fmt: skip
-        undo.callback(_end, process)
         interrupts.until(lambda: process.poll() is not None, limit, "The Linux in user space does not end")
         if not (work / _ANSWER).exists():
             said = (work / "errors").read_text("utf-8", "replace") if (work / "errors").exists() else ""
@@ -70,12 +69,6 @@ def run(
                 f"The program in {kernel} failed: {(said.splitlines() or ['it is not known why'])[-1]}"
             )
         return json.loads((work / _ANSWER).read_text("utf-8"))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def argument() -> Any:

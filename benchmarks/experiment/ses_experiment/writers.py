@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -13,10 +10,11 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import end
+from ses.demo.programs import PATH
 
 from ses_experiment.site import FIRST_USER
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LOOK_SECONDS = 0.01
 
 
@@ -43,10 +41,7 @@ class Programs:
 
     def __exit__(self, *_: object) -> None:
         for program in self.running:
-            if program.process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(program.process.pid, signal.SIGKILL)
-            program.process.wait()
+            end(program.process)
             program.errors.unlink(missing_ok=True)
 
     def start(self, argv: Sequence[str], user: int, environment: Mapping[str, str], directory: Path) -> None:
@@ -62,7 +57,7 @@ class Programs:
                     group=number,
                     extra_groups=(),
                     cwd=directory,
-                    env={"PATH": _PATH, "LC_ALL": "C", "HOME": "/", **environment},
+                    env={"PATH": PATH, "LC_ALL": "C", "HOME": "/", **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=output,

@@ -13,28 +13,29 @@ from typing import Any
 import click
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
-from ses.commands.options import Number, json_option
+from ses.commands.options import Number, Parsed, json_option
 from ses.output import console, line, number, print_json, table
-from ses_client.errors import SesError
 from ses_service.ledger.pace import Use
 
 from ses_simulate import hard_study, table1_study
 from ses_simulate.agents import Costs, Loss, come_back
-from ses_simulate.plot import plot
+from ses_simulate.plot import picture_file, plot
 from ses_simulate.policies import RULES
 from ses_simulate.policies.variants import VARIANTS
 from ses_simulate.processes import processors
-from ses_simulate.rows import Row
+from ses_simulate.rows import Row, shown
 from ses_simulate.scenarios import SCENARIOS
 from ses_simulate.table1 import BACKGROUNDS, USERS
 from ses_simulate.table1 import SAYS as BACKGROUNDS_SAY
 
+PICTURE = Parsed("picture", picture_file)
+"""A file for a picture; what it cannot be is said before anything is run."""
 _PROGRESS_EVERY = 2.0
 
 
 _OPTIONS = (
     click.option(
-        "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        "--plot", "picture", type=PICTURE, metavar="FILE",
         help="Also draw the results, as FILE.png or FILE.svg.",
     ),
     json_option,
@@ -223,12 +224,7 @@ def _finish(rows: Sequence[Row], as_json: bool, picture: Path | None) -> None:
             "met: files that got the rate asked for.",
         )
     if picture is not None:
-        try:
-            plot(rows, picture)
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--plot") from error
-        except OSError as error:
-            raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error
+        plot(rows, picture)
 
 
 def _line(row: Row) -> list[str]:
@@ -239,8 +235,8 @@ def _line(row: Row) -> list[str]:
         row.policy,
         row.supported,
         row.baseline,
-        f"{100 * saved.mean:+.1f} +- {100 * (saved.high - saved.mean):.1f}",
+        shown(saved),
         number(row.mean_slowdown, 2),
-        f"{slower.mean:.3f} +- {slower.high - slower.mean:.3f}",
+        shown(slower, 3, 1.0, ""),
         "-" if row.met is None else number(100 * row.met, 1),
     ]

@@ -8,20 +8,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ses_client.errors import SesError
+
 from ses_simulate.rows import Row
 from ses_simulate.statistics import Interval
 
 FORMATS = (".png", ".svg")
 
 
+def picture_file(text: str) -> Path:
+    """Return the file for a picture, by its name; raises ValueError with what it cannot be."""
+    file = Path(text)
+    if file.suffix.lower() not in FORMATS:
+        raise ValueError(f"{text!r} must end in {' or '.join(FORMATS)}.")
+    if not file.absolute().parent.is_dir():
+        raise ValueError(f"There is no directory {file.absolute().parent}.")
+    return file
+
+
 @contextmanager
 def picture(file: Path, down: int, across: int, size: tuple[float, float]) -> Iterator[list[Any]]:
     """Yield the panels of a picture, each so many inches wide and high; the block's end writes the file.
 
-    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
+    Raises SesError when it cannot be written.
     """
-    if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"{file} must end in {' or '.join(FORMATS)}")
     import matplotlib
 
     matplotlib.use("Agg")
@@ -31,8 +41,12 @@ def picture(file: Path, down: int, across: int, size: tuple[float, float]) -> It
     figure, axes = pyplot.subplots(down, across, figsize=(wide * across, tall * down), squeeze=False)
     yield list(axes.flat)
     figure.tight_layout()
-    figure.savefig(file)
-    pyplot.close(figure)
+    try:
+        figure.savefig(file)
+    except OSError as error:
+        raise SesError(f"The picture cannot be written to {file}: {error.strerror}.") from error
+    finally:
+        pyplot.close(figure)
 
 
 def reach(part: Interval, low: bool) -> float:
@@ -44,8 +58,7 @@ def reach(part: Interval, low: bool) -> float:
 def plot(rows: Sequence[Row], file: Path) -> None:
     """Draw gain against random (table 1) or slowdown against the clairvoyant rule (hard scenarios).
 
-    One panel per scenario, a bar per rule (and number of users), with 95 % intervals.  Raises
-    ValueError for a file of another kind, OSError when it cannot be written.
+    One panel per scenario, a bar per rule (and number of users), with 95 % intervals.  Raises SesError.
     """
     shown = [row for row in rows if row.baseline == "random"]
     by_users = any(row.users is not None for row in shown)

@@ -64,13 +64,14 @@ class Row:
             prefix = "" if field.name == "gain" else "slowdown_"
             values |= {
                 field.name: value.mean,
-                f"{prefix}low": _known(value.low),
-                f"{prefix}high": _known(value.high),
+                f"{prefix}low": known(value.low),
+                f"{prefix}high": known(value.high),
             }
         return values
 
 
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """Return a number as JSON knows it; an end that one value alone does not give is ``null``."""
     return value if math.isfinite(value) else None
 
 
@@ -82,3 +83,11 @@ def gain(times: Sequence[float], baseline: Sequence[float]) -> Interval:
 def ratio(times: Sequence[float], best: Sequence[float]) -> Interval:
     """Return how many times the best one's time was needed, seed by seed."""
     return interval([time / entry for time, entry in zip(times, best, strict=True)])
+
+
+def shown(part: Interval, digits: int = 1, scale: float = 100.0, sign: str = "+") -> str:
+    """Return a mean as a text, ``scale`` times as large, with how far its interval goes where it has ends."""
+    reach = scale * (part.high - part.mean)
+    return f"{scale * part.mean:{sign}.{digits}f}" + (
+        f" +- {reach:.{digits}f}" if math.isfinite(reach) else ""
+    )

@@ -177,7 +177,7 @@ void Tree::visit(const Entry &source, const Entry &target, bool in_a_fresh_one) 
     if (exists && S_ISREG(from.st_mode)) {
       refuse_special(target, there.st_mode);
     }
-    if (from.st_nlink > 1 && is_later_name(target, from)) {
+    if (from.st_nlink > 1 && is_later_name(target, from, there)) {
       return;
     }
     if (S_ISREG(from.st_mode)) {
@@ -217,7 +217,13 @@ void Tree::enter(const Entry &source, const Entry &target) {
   }
   directories_.emplace_back(from, to);
   for (const std::string &name : names_in(*from)) {
-    visit({from, name}, {to, name}, is_fresh);
+    const Entry entry{from, name};
+    struct stat status {};
+    if (is_partial_name(name) && entry.status(status) && S_ISREG(status.st_mode)) {
+      report_.skipped(entry.path(), "what an interrupted copy left"); // such names are needed there
+    } else {
+      visit(entry, {to, name}, is_fresh);
+    }
   }
 }
 
@@ -243,13 +249,21 @@ std::vector<std::string> Tree::names_in(const Directory &source) {
   return names;
 }
 
-bool Tree::is_later_name(const Entry &target, const struct stat &from) {
+bool Tree::is_later_name(const Entry &target, const struct stat &from, const struct stat &there) {
   const auto [first_name, is_first] =
-      first_names_.emplace(std::pair(from.st_dev, from.st_ino), target);
+      first_names_.emplace(std::pair(from.st_dev, from.st_ino), First{target, from, there});
   if (!is_first) {
-    later_names_.emplace_back(first_name->second, target);
+    later_names_.emplace_back(&first_name->second, target);
   }
   return !is_first;
+}
+
+bool Tree::First::is_as_before() const {
+  struct stat now {};
+  return there.st_nlink > 0 && target.status(now) && now.st_dev == there.st_dev &&
+         now.st_ino == there.st_ino &&
+         (now.st_size != from.st_size || now.st_mtim.tv_sec != from.st_mtim.tv_sec ||
+          now.st_mtim.tv_nsec != from.st_mtim.tv_nsec);
 }
 
 void Tree::link(const Entry &source, const Entry &target, const struct stat &from) {
@@ -299,11 +313,16 @@ void Tree::special(const Entry &source, const Entry &target, const struct stat &
 void Tree::finish() {
   for (const auto &[first, later] : later_names_) {
     try {
-      const auto held = first.directory->held();
+      const Entry &target = first->target;
+      if (first->is_as_before()) {
+        throw Failure(later.path(),
+                      "is no further name of " + target.path() + ", which was not copied");
+      }
+      const auto held = target.directory->held();
       if (!made_at(later, [&](int in, const char *name) {
-            return linkat(held->get(), first.name.c_str(), in, name, 0) == 0;
+            return linkat(held->get(), target.name.c_str(), in, name, 0) == 0;
           })) {
-        throw failed(later.path(), "cannot be made a further name of " + first.path());
+        throw failed(later.path(), "cannot be made a further name of " + target.path());
       }
       report_.made_other();
     } catch (const Failure &failure) {

@@ -41,15 +41,25 @@ private:
   std::vector<std::string> names_in(const Directory &source);
   void link(const Entry &source, const Entry &target, const struct stat &from);
   void special(const Entry &source, const Entry &target, const struct stat &from);
-  bool is_later_name(const Entry &target, const struct stat &from);
+  bool is_later_name(const Entry &target, const struct stat &from, const struct stat &there);
+
+  // The name that a file with several is copied to.
+  struct First {
+    Entry target;
+    struct stat from;
+    struct stat there; // before; st_nlink is 0 where nothing was
+
+    // What is there now is no copy of it.
+    [[nodiscard]] bool is_as_before() const;
+  };
 
   const bool no_clobber_;
   Report &report_;
   const std::atomic<bool> &stop_;
   const Take take_;
   std::vector<std::pair<Directory::Shared, Directory::Shared>> directories_; // sources, targets
-  std::map<std::pair<dev_t, ino_t>, Entry> first_names_;
-  std::vector<std::pair<Entry, Entry>> later_names_;
+  std::map<std::pair<dev_t, ino_t>, First> first_names_;
+  std::vector<std::pair<const First *, Entry>> later_names_;
 };
 
 } // namespace ses::copy

@@ -39,6 +39,13 @@ bool is_same_time(const timespec &a, const timespec &b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
+// Network file systems and unions may keep written bytes, and say at a close, once, that they had
+// no room for them.
+bool is_written(int fd) {
+  const int copy = is_of_the_node(fd) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  return copy < 0 || close(copy) == 0;
+}
+
 } // namespace
 
 FileCopy::FileCopy(const Entry &source, Entry target, Name name, const CopyOptions &options,
@@ -355,6 +362,9 @@ Copied FileCopy::finish() {
   }
   if (!shared_ && !grows_to_size_ && ftruncate(out_.get(), from_.st_size) != 0) {
     throw failed(target_, "cannot be given its size");
+  }
+  if (!nameless_ && !is_written(out_.get())) {
+    throw failed(target_, "cannot be written to its end");
   }
   if (noted_ > 0 || there_ > 0) {
     forget_bytes(out_.get());

@@ -8,9 +8,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace ses::copy {
 namespace {
 
 constexpr std::string_view kAccessList = "system.posix_acl_access";
+constexpr std::string_view kNfsList = "system.nfs4_acl"; // of every file there, also without a list
 
 bool belongs_to_the_file_system(std::string_view name) {
   constexpr std::array<std::string_view, 9> kOwn{
@@ -67,7 +70,10 @@ std::string keep_attribute(int in, int out, const char *name) {
 
 // Of a file whose list gets lost: the group's bits of its mode are the most that the list gives to
 // anybody, and without the list the owning group would have them.
-mode_t without_list(int in, mode_t mode) {
+mode_t without_list(mode_t mode, mode_t group) { return mode & ~(070U & ~(group << 3)); }
+
+// What the list gives to the owning group.
+mode_t group_in_list(int in) {
   std::vector<char> list(XATTR_SIZE_MAX);
   const ssize_t size = fgetxattr(in, kAccessList.data(), list.data(), list.size());
   mode_t group = 0;
@@ -79,7 +85,33 @@ mode_t without_list(int in, mode_t mode) {
       group = le16toh(entry.e_perm) & 07U;
     }
   }
-  return mode & ~(070U & ~(group << 3));
+  return group;
+}
+
+// The same of a list of NFS (RFC 7530, 6.2.1); nothing where it gives no more than a mode does.
+std::optional<mode_t> group_in_nfs_list(int in) {
+  constexpr uint32_t kAllow = 0, kInherited = 0x0b; // by files and directories, or by those alone
+  constexpr uint32_t kRead = 0x1, kWrite = 0x2, kExecute = 0x20;
+  std::vector<char> list(XATTR_SIZE_MAX);
+  const ssize_t size = fgetxattr(in, kNfsList.data(), list.data(), list.size());
+  mode_t group = 0;
+  bool is_mode = true;
+  uint32_t head[4]; // kind, flags, rights, and how long the name is that follows
+  for (ssize_t at = sizeof head[0]; at + ssize_t{sizeof head} <= size;) {
+    std::memcpy(head, list.data() + at, sizeof head);
+    at += ssize_t{sizeof head};
+    const ssize_t length = be32toh(head[3]);
+    const uint32_t rights = be32toh(head[2]);
+    const std::string_view who(list.data() + at, static_cast<size_t>(std::min(length, size - at)));
+    at += (length + 3) & ~ssize_t{3};
+    is_mode = is_mode && (who == "OWNER@" || who == "GROUP@" || who == "EVERYONE@") &&
+              (be32toh(head[1]) & kInherited) == 0;
+    if (who == "GROUP@" && be32toh(head[0]) == kAllow && (be32toh(head[1]) & kInherited) == 0) {
+      group |= ((rights & kRead) != 0 ? 4U : 0U) | ((rights & kWrite) != 0 ? 2U : 0U) |
+               ((rights & kExecute) != 0 ? 1U : 0U);
+    }
+  }
+  return is_mode ? std::nullopt : std::optional(group);
 }
 
 // The first of those that could not be kept, and why; MODE becomes what is right without it.
@@ -93,11 +125,20 @@ std::string keep_attributes(int in, int out, mode_t &mode) {
       continue;
     }
     const std::string why = keep_attribute(in, out, name);
-    if (!why.empty() && lost.empty()) {
-      lost = std::string("attribute ") + name + ": " + why;
+    if (why.empty()) {
+      continue;
     }
-    if (!why.empty() && name == kAccessList) {
-      mode = without_list(in, mode);
+    if (name == kAccessList) {
+      mode = without_list(mode, group_in_list(in));
+    } else if (name == kNfsList) {
+      const auto group = group_in_nfs_list(in);
+      if (!group) {
+        continue;
+      }
+      mode = without_list(mode, *group);
+    }
+    if (lost.empty()) {
+      lost = std::string("attribute ") + name + ": " + why;
     }
   }
   return lost;

@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <string_view>
 
 namespace ses::copy {
 namespace {
 
+constexpr std::string_view kBefore = ".ses-partial.";
 constexpr const char *kAttribute = "user.ses.copy";
 
 std::string note_of(const struct stat &source, off_t bytes) {
@@ -28,14 +30,16 @@ std::string note_of(const struct stat &source, off_t bytes) {
 } // namespace
 
 std::string partial_name(const std::string &name) {
-  constexpr const char *kBefore = ".ses-partial.";
-  if (std::strlen(kBefore) + name.size() <= NAME_MAX) {
-    return kBefore + name;
+  const std::string before(kBefore);
+  if (before.size() + name.size() <= NAME_MAX) {
+    return before + name;
   }
-  char digest[40];
-  std::snprintf(digest, sizeof digest, "%s%016zx", kBefore, std::hash<std::string>{}(name));
-  return digest;
+  char digest[20];
+  std::snprintf(digest, sizeof digest, "%016zx", std::hash<std::string>{}(name));
+  return before + digest;
 }
+
+bool is_partial_name(const std::string &name) { return name.starts_with(kBefore); }
 
 off_t bytes_there(int fd, const struct stat &source) {
   char text[160];

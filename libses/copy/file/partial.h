@@ -14,6 +14,9 @@ namespace ses::copy {
 // so that rules by pattern (docs/placement-rules.md) see what they would see.
 std::string partial_name(const std::string &name);
 
+// NAME is one of those.
+bool is_partial_name(const std::string &name);
+
 // How much of a copy of SOURCE an interrupted one left in FD, in bytes from the start; 0: none, or
 // of another source, or of one that changed since.
 off_t bytes_there(int fd, const struct stat &source);

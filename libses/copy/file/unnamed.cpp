@@ -26,7 +26,8 @@ bool is_of_the_node(int fd) {
 }
 
 Descriptor create_unnamed(int directory, mode_t mode) {
-  return Descriptor(openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode & 0777));
+  const mode_t writable = (mode & 0777) | S_IWUSR; // else it takes no attributes of its owner
+  return Descriptor(openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, writable));
 }
 
 bool give_name(int fd, int directory, const std::string &name) {

@@ -316,6 +316,16 @@ static bool is_sampler(const char *text) {
          strchr(text + length + 1, ':') != NULL;
 }
 
+/* Whether the table of TEXT is that of one before. */
+static bool is_named_again(char *const *before, const char *text) {
+  size_t length = strcspn(text, "=") + 1;
+
+  for (; *before != text; before++)
+    if (strncmp(*before, text, length) == 0)
+      return true;
+  return false;
+}
+
 /* -1: go on; else the exit code to end with at once. */
 static int read_options(int argc, char **argv) {
   const struct ses_option known[] = {
@@ -343,6 +353,8 @@ static int read_options(int argc, char **argv) {
   for (int i = optind; i < argc; i++)
     if (!is_sampler(argv[i]))
       return ses_refuse(PROGRAM, argv[i], "is not NAME=HOST:PORT");
+    else if (is_named_again(argv + optind, argv[i]))
+      return ses_refuse(PROGRAM, argv[i], "has the NAME of another");
   return -1;
 }
 

@@ -115,13 +115,16 @@ static bool go_first(int priority) {
 static bool open_devices(char **devices, struct smed_table *table) {
   for (uint32_t i = 0; i < table->count; i++) {
     struct smed_record *record = &table->records[i];
-    char *mount = strstr(devices[i], "=/");
+    char *mount = strstr(devices[i], "=/"), name[sizeof(record->name)];
 
     if (mount != NULL) {
       *mount = '\0';
       smed_space_at(i, mount + 1);
     }
-    snprintf(record->name, sizeof(record->name), "%.35s", devices[i]);
+    snprintf(name, sizeof(name), "%.35s", devices[i]);
+    if (strncmp(record->name, name, sizeof(name)) != 0)
+      memset(record, 0, sizeof(*record)); /* a sampler before left it, of another device */
+    strcpy(record->name, name);
   }
   const char *missing = smed_devices_open(devices, table->count);
   return missing == NULL || (fail(missing), false);

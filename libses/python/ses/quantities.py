@@ -14,10 +14,11 @@ from ses_client.errors import UsageError
 from ses_client.messages.requirements import Requirement, required
 from ses_client.quantities import read
 
-_KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# Texts, since a program that asks for no rate compiles none of them.
+_KIND = r"[A-Za-z][A-Za-z0-9_-]*"
 # Between two requirements in one text: blanks or commas, and behind them a kind with its operator.
-_NEXT = re.compile(r"[\s,]+(?=[A-Za-z][A-Za-z0-9_-]*\s*[<>]=)")
-_OPERATOR = re.compile(r"([<>]=)")
+_NEXT = r"[\s,]+(?=[A-Za-z][A-Za-z0-9_-]*\s*[<>]=)"
+_OPERATOR = r"([<>]=)"
 
 
 def quantity(text: str) -> tuple[float, str]:
@@ -36,7 +37,7 @@ def quantity(text: str) -> tuple[float, str]:
 
 def requirements_in(texts: Iterable[str]) -> list[Requirement]:
     """Return the requirements in texts, of which each has one or several: ``write>=20MB/s free>=2TB!``."""
-    return [requirement(text_part) for text in texts for text_part in _NEXT.split(text.strip())]
+    return [requirement(text_part) for text in texts for text_part in re.split(_NEXT, text.strip())]
 
 
 def requirement(text: str) -> Requirement:
@@ -46,7 +47,7 @@ def requirement(text: str) -> Requirement:
     and ``until=TIME``.  A kind that is at most is written with ``<=``.
     """
     head, *options = text.split(",")
-    kind, *rest = _OPERATOR.split(head, maxsplit=1)
+    kind, *rest = re.split(_OPERATOR, head, maxsplit=1)
     if not rest:
         raise UsageError(
             f"{text!r} is not a requirement. Write KIND>=MINIMUM, like 'free-capacity>=2GB' (in quotes), "
@@ -78,7 +79,7 @@ def make_requirement(
     kind: str, amount: str, weight: float | None = None, strictness: str = "soft", *, at_most: bool = False
 ) -> Requirement:
     """Return a requirement of a kind with a quantity as typed; raises UsageError."""
-    if not _KIND.fullmatch(kind):
+    if not re.fullmatch(_KIND, kind):
         raise UsageError(f"{kind!r} cannot be a kind of requirement. Write one like current-write-rate.")
     bound, unit = quantity(amount)
     return required(kind, bound, unit, weight, strictness, at_most=at_most)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from pathlib import Path
 
@@ -17,6 +16,8 @@ _NO_HOME = Path("/nonexistent")  # as Debian has it; nothing is found there, and
 
 def current_user() -> str:
     """Return the name of the user who runs this, as the agent would name them."""
+    import getpass  # which few commands need
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -137,7 +137,8 @@ static long send_message(int fd, const void *message, size_t size) {
 enum ses_place_status ses_ask_open(struct ses_conversation *conversation, struct ses_ask *ask) {
   const struct ses_settings *settings = ses_settings();
   conversation->fd = -1;
-  conversation->deadline = now_ns() + (int64_t)settings->sync_ms * 1000000;
+  if (conversation->deadline == 0)
+    conversation->deadline = now_ns() + (int64_t)settings->sync_ms * 1000000;
 
   int fd = (int)ses_sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd >= 0)
@@ -232,5 +233,9 @@ void ses_ask_report(struct ses_conversation *conversation, struct ses_report *re
     send_message(conversation->fd, report, sizeof *report);
   if (handle >= 0)
     ses_sys_close(handle);
-  ses_ask_close(conversation);
+}
+
+/* The agent sends nothing after its answer, and hangs up when it has the report. */
+bool ses_ask_wait_for_end(const struct ses_conversation *conversation) {
+  return wait_readable(conversation);
 }

@@ -1,10 +1,8 @@
-#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/sysmacros.h>
 
 #include "directory/default_acl.h"
 #include "place/steps.h"
-#include "runtime/clock.h"
 #include "runtime/self.h"
 
 /* No two of these lie on the stack together. */
@@ -32,21 +30,6 @@ static void finish(const struct ses_order *order, const struct ses_slot *slot) {
   ses_slot_complete(slot, &end);
 }
 
-/* When the agent may be asked again because a staging directory was gone: where none can be seen
- * (chroot), once in a while only. */
-static _Atomic uint64_t unstaged_ms;
-#define UNSTAGED_MS 1000u
-
-/* Another node that shares the branch removes the staging directory when its own last process of
- * the user has ended; this node's agent makes it again. */
-static __attribute__((noinline)) bool may_be_staged_again(void) {
-  uint64_t now = ses_clock_ms();
-  if (now < atomic_load_explicit(&unstaged_ms, memory_order_relaxed))
-    return false;
-  atomic_store_explicit(&unstaged_ms, now + UNSTAGED_MS, memory_order_relaxed);
-  return true;
-}
-
 static __attribute__((noinline)) enum ses_place_status
 create_there(struct ses_order *order, const struct ses_candidates *candidates,
              const struct ses_stated *stated, const struct ses_choice *choice) {
@@ -61,7 +44,7 @@ create_there(struct ses_order *order, const struct ses_candidates *candidates,
   entry->file.bytes = choice->bytes;
   order->result = ses_entry_create(entry, &work);
   finish(order, &choice->slot);
-  if (order->result < 0 && entry->file.unstaged && may_be_staged_again())
+  if (ses_is_to_be_staged_again(order))
     return SES_PLACE_NO_DECISION;
   return ses_entry_outcome(entry, order->where, order->result);
 }

@@ -22,7 +22,12 @@ enum ses_place_status ses_place_by_choice(struct ses_order *order,
                                           const struct ses_candidates *candidates,
                                           const struct ses_stated *stated);
 
-/* From the question to the report. */
+/* From the question to the report; once more where the staging directory was gone. */
 enum ses_place_status ses_place_by_asking(struct ses_order *order);
+
+/* The file was not created since its staging directory is gone, and the agent may be asked about
+ * that now.  Another node that shares the branch removes it when its own last process of the user
+ * has ended; this node's agent makes it again. */
+bool ses_is_to_be_staged_again(const struct ses_order *order);
 
 #endif /* SES_STEPS_H */

@@ -1,12 +1,14 @@
-"""Which device or NFS server a directory lies on, and what the kernel counts of NFS servers.
+"""Which device or NFS server a directory lies on, and what the kernel counts of it.
 
 Directories of one device share its load, as mounts of one NFS server do.  A partition is a part of its disk,
-and a mapped device with one device below it is that one.
+and a mapped device with one device below it is that one.  An NVMe namespace with several paths may leave the
+counting to these, which are devices of their own: they are added up.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -81,6 +83,47 @@ def name_of(device: str, sys: Path = SYS) -> str:
     return entry.resolve().name if entry.exists() else ""
 
 
+def paths_of(device: str, devices: Iterable[str]) -> list[str]:
+    """Those of ``devices`` that are a path (``nvme0c1n1``) to the NVMe namespace ``device`` is or lies on."""
+    matched = re.fullmatch(r"nvme(\d+)n(\d+)(?:p\d+)?", device)
+    if matched is None:
+        return []
+    path = re.compile(rf"nvme{matched[1]}c\d+n{matched[2]}")
+    return sorted(filter(path.fullmatch, devices))
+
+
+def counted_by(device: str, parts: Iterable[str]) -> str:
+    """Return whose counters those of a device are: where several are added up, which.
+
+    When one comes or goes, the sum moves by all that it ever counted.
+    """
+    names = sorted(parts)
+    return f"{device} ({', '.join(names)})" if len(names) > 1 else device
+
+
+def stat_of(sys: Path, device: str) -> dict[str, str]:
+    """Return the ``stat`` of a block device (major:minor) and its ``name``; empty where there is none.
+
+    Where several devices are added up, its ``device`` names them.
+    """
+    node = os.path.realpath(f"{sys}/dev/block/{device}")
+    name = os.path.basename(node)  # noqa: PTH119  # as strings: each choice of a place waits for it
+    try:
+        with open(f"{node}/stat", "rb") as stat:  # noqa: PTH123
+            text = stat.read().decode("ascii")
+    except (OSError, ValueError):
+        return {"name": "", "stat": ""}
+    with suppress(OSError, ValueError):
+        if name.startswith("nvme") and (
+            paths := paths_of(name, (path.name for path in (sys / "block").glob("nvme*c*n*")))
+        ):
+            each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
+            if not any(map(int, text.split()[:7])):
+                text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
+                return {"name": name, "stat": text, "device": counted_by(device, paths)}
+    return {"name": name, "stat": text}
+
+
 def parse_mountstats(text: str, mounts: Iterable[Mount] = ()) -> dict[str, Served]:
     """Return what each server did for all its exports together (``/proc/self/mountstats``).
 
@@ -121,12 +164,13 @@ def _numbers(device: int) -> str:
 def _below(sys: Path, number: str) -> str | None:
     """Return the one device that another is a part of, or lies on."""
     try:
-        here = os.path.realpath(sys / "dev/block" / number)
+        here = os.path.realpath(f"{sys}/dev/block/{number}")
         if os.access(f"{here}/partition", os.F_OK):
             whole = os.path.dirname(here)  # noqa: PTH120  # as strings: each choice of a place waits for it
         else:
             (only,) = os.listdir(f"{here}/slaves")  # noqa: PTH208
             whole = f"{here}/slaves/{only}"
-        return (Path(whole) / "dev").read_bytes().decode("ascii").strip()
+        with open(f"{whole}/dev", "rb") as device:  # noqa: PTH123
+            return device.read().decode("ascii").strip()
     except (OSError, ValueError):
         return None

@@ -39,6 +39,12 @@ def parse_mounts(text: bytes) -> list[Mount]:
     return mounts
 
 
+def mount_with(number: str, text: bytes) -> Mount | None:
+    """Return the mount of a number in the text of ``/proc/self/mountinfo``."""
+    lines = (line for line in text.split(b"\n") if line.startswith(number.encode() + b" "))
+    return next((mount for line in lines for mount in parse_mounts(line)), None)
+
+
 def file_system_at(path: Path | str) -> str:
     """Return which file system a directory is on, as ``qsm:fileSystem`` has it.  Raises OSError."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -63,7 +69,7 @@ def mount_of(descriptor: int) -> str:
 
 def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:
     """Return its type, and what stays when it is mounted again, or where it is mounted; empty: not known."""
-    here = next((entry for entry in parse_mounts(mountinfo) if entry.number == mount), None)
+    here = mount_with(mount, mountinfo)
     if here is None:
         return ""
     detail = here.source if _is_remote(f" {here.source}") and here.point != "/" else here.point

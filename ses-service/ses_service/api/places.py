@@ -154,7 +154,7 @@ def _until_stored(now: Runtime) -> Iterator[float]:
     journal = now.journal
     if journal is None:
         return
-    mark = journal.mark()
+    mark = journal.hurry()
     yield from _until(lambda: journal.stored >= mark or not journal.status.ok)
 
 

@@ -1,8 +1,8 @@
 """Writes behind: what the ledger learns is in the database a moment later, and no decision waits for it.
 
-A thread looks for changes every 50 ms, in a database that services may share every 100 ms, and stores all of
-them in one transaction.  Who must know what is stored takes a :meth:`Journal.mark` and compares it with
-:attr:`Journal.stored` later.
+A thread stores all that changed in one transaction: every 250 ms, every 100 ms where other services on the
+database wait to count it, and within 50 ms where somebody waits for it.  Who does takes a
+:meth:`Journal.hurry` and compares it with :attr:`Journal.stored` later.
 
 A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
 changed are kept, up to ``MAX_WAITING`` of them, and what ended, and written when the database answers again;
@@ -38,8 +38,10 @@ from ses_service.threads.loop import Loop
 
 T = TypeVar("T")
 
-PACE = 0.05
-SHARED_PACE = 0.1  # the second service's transactions cost as much again
+# Seconds between two transactions, each of which costs as much as the rows of a hundred files.
+PACE = 0.25
+SHARED_PACE = 0.1
+_HURRIED_PACE = 0.05
 MAX_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
 _LATE = 5.0
@@ -71,7 +73,8 @@ class Journal:
 
     Files that ended more than ``keep_files`` seconds ago are removed; ``now`` is the clock.
 
-    ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
+    ``peers`` is how many other services wait for what is stored.
+    ``mark``, ``hurry``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Journal:
         keep_files: float = math.inf,
         now: Callable[[], float] = time.time,
     ) -> None:
+        self.peers = 0
         self._keep_files = keep_files
         self._now = now
         self._forget_next = 0.0
@@ -101,8 +105,10 @@ class Journal:
         self._lock = threading.Lock()
         self._marked = 0
         self._stored = 0
+        self._hurried = False
+        self._stored_at = -math.inf
         self._stopped = False
-        self._loop = Loop("journal", self._step)
+        self._loop = Loop("journal", self._look)
         self._loaded = False
         self._whole = False
         self._failed: str | None = "not opened yet"
@@ -139,6 +145,12 @@ class Journal:
         with self._lock:
             self._marked += 1
             return self._marked
+
+    def hurry(self) -> int:
+        """Return a mark that is stored soon: somebody waits for it."""
+        marked = self.mark()
+        self._hurried = True
+        return marked
 
     @property
     def stored(self) -> int:
@@ -195,7 +207,14 @@ class Journal:
             refused=explanation.refused,
         )
 
+    def _look(self) -> float:
+        """Store what changed if it is time to."""
+        pace = SHARED_PACE if self.peers else PACE
+        return self._step() if self._hurried or self._clock() >= self._stored_at + pace else _HURRIED_PACE
+
     def _step(self) -> float:
+        self._hurried = False
+        self._stored_at = self._clock()
         marked = self._marked
         try:
             self._inherit()
@@ -206,7 +225,7 @@ class Journal:
             self._fail(error)
             return _RETRY[min(self._tries, len(_RETRY)) - 1]
         self._stored = marked
-        return SHARED_PACE if self._store.database.shared else PACE
+        return _HURRIED_PACE
 
     def _inherit(self) -> None:
         """Read what was known of files that another service placed, before anything is made of it."""

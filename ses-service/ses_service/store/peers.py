@@ -132,7 +132,7 @@ class Peers:
         now = self._clock()
         self._look_at = now + _LOOK_EVERY
         registered, living = self._store.services()
-        self.running = len(living)
+        self.running = self._journal.peers = len(living)
         self._missed = {service: self._missed.get(service, now) for service in registered - living}
         if gone := [service for service, since in self._missed.items() if since + GRACE <= now]:
             self._journal.adopt(gone)

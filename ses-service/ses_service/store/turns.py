@@ -69,7 +69,7 @@ class Turns:
                     given.append((future, work()))
                 except Exception as error:
                     future.set_exception(error)
-        mark, until = self._journal.mark(), time.monotonic() + _LONGEST
+        mark, until = self._journal.hurry(), time.monotonic() + _LONGEST
         while given and self._journal.stored < mark and self._journal.status.ok and time.monotonic() < until:
             time.sleep(_PAUSE)
         late = self._journal.stored < mark and self._journal.status.ok

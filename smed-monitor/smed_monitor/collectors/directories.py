@@ -16,17 +16,18 @@ from typing import Any
 from ses_client.devices import (
     NFS,
     Served,
+    counted_by,
     device_of,
     file_system_of,
     is_nfs,
     parse_mountstats,
     server_of,
+    stat_of,
 )
 from ses_client.mounts import mount_of, parse_mounts
 
 from smed_monitor.collectors.base import Source
-from smed_monitor.collectors.block_devices import counted_by
-from smed_monitor.collectors.local import LocalCollector, LocalSample, PathsSource, counters_of, look
+from smed_monitor.collectors.local import LocalCollector, LocalSample, PathsSource, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Reading
 
@@ -73,7 +74,7 @@ class DirectoriesSource(PathsSource):
                 continue
             mount = mounts.get(fact["mount"])
             device = device_of(mount, file_system_of(mount, fact["number"]), self._root / "sys")
-            fact |= {"device": device, **counters_of(self._root / "sys", device)}
+            fact |= {"device": device, **stat_of(self._root / "sys", device)}
             if device.startswith(NFS):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")

@@ -13,11 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ses_client.devices import stat_of
 from ses_client.errors import SesError
 from ses_client.mounts import file_system_at, is_another
 
 from smed_monitor.collectors.base import Collector, Reply, Source
-from smed_monitor.collectors.block_devices import counted_by, paths_of, unless_blind
+from smed_monitor.collectors.block_devices import unless_blind
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import (
     CollectorError,
@@ -82,27 +83,8 @@ def look(path: str, sys: Path = Path("/sys")) -> dict[str, Any]:
         "read_only": bool(space.f_flag & os.ST_RDONLY),
         "file_system": file_system,
         "device": device,
-        **counters_of(sys, device),
+        **stat_of(sys, device),
     }
-
-
-def counters_of(sys: Path, device: str) -> dict[str, str]:
-    """The ``stat`` of a block device (major:minor) and its ``name``; empty where there is none.
-
-    Where several devices are added up, its ``device`` names them.
-    """
-    node = sys / "dev/block" / device
-    try:
-        name, text = node.resolve().name, (node / "stat").read_text("ascii")
-    except OSError:
-        return {"name": "", "stat": ""}
-    with suppress(OSError, ValueError):
-        if paths := paths_of(name, (path.name for path in (sys / "block").glob("nvme*c*n*"))):
-            each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
-            if not any(map(int, text.split()[:7])):
-                text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
-                return {"name": name, "stat": text, "device": counted_by(device, paths)}
-    return {"name": name, "stat": text}
 
 
 def same_file_system(facts: Mapping[str, Any], element: ElementSettings) -> None:

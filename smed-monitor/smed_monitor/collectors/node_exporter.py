@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ses_client.devices import MOVES_DATA, NFS, is_nfs
+from ses_client.devices import MOVES_DATA, NFS, counted_by, is_nfs, paths_of
 from ses_client.mounts import is_another_kind
 
 from smed_monitor.collectors.base import Collector, Source
-from smed_monitor.collectors.block_devices import counted_by, paths_of, unless_blind
+from smed_monitor.collectors.block_devices import unless_blind
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.layout import Fill, Pages, filler

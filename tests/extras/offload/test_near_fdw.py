@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 from itertools import count
 from pathlib import Path
 
@@ -96,9 +95,13 @@ class Table:
         return near
 
     def refused(self, kind: str, query: str) -> str:
-        with pytest.raises(subprocess.CalledProcessError) as refusal:
-            self.answers(kind, query)
-        return str(refusal.value.stderr)
+        return refused(self._server, query.replace("TABLE", self.names[kind]))
+
+
+def refused(server: PostgresServer, statement: str) -> str:
+    with pytest.raises(AssertionError) as refusal:
+        server.sql(statement)
+    return str(refusal.value).partition("\n")[2]
 
 
 def random_table(chance: random.Random, server: PostgresServer, folder: Path) -> tuple[Table, list[str]]:
@@ -222,10 +225,9 @@ def test_an_error_of_the_node_is_an_error_of_the_query_with_its_cause(
         "create server nowhere foreign data wrapper near_fdw options (node 'here', program '/nowhere')"
     )
     server.sql("create foreign table lost (a int) server nowhere options (filename '/a')")
-    with pytest.raises(subprocess.CalledProcessError) as refusal:
-        server.sql("select * from lost")
-    assert "a scan cannot be started there" in refusal.value.stderr
-    assert "/nowhere: No such file or directory" in refusal.value.stderr
+    why = refused(server, "select * from lost")
+    assert "a scan cannot be started there" in why
+    assert "/nowhere: No such file or directory" in why
 
 
 def test_options_are_for_those_who_may_start_programs_of_the_server(server: PostgresServer) -> None:
@@ -243,15 +245,37 @@ def test_options_are_for_those_who_may_start_programs_of_the_server(server: Post
         (made, 'needs the option "filename"'),
         ("create server s foreign data wrapper near_fdw", 'needs the option "node"'),
     ):
-        with pytest.raises(subprocess.CalledProcessError) as refusal:
-            server.sql(statement)
-        assert why in refusal.value.stderr
+        assert why in refused(server, statement)
 
 
 def storage_part_of(connection: psycopg.Connection) -> int:
     backend = connection.info.backend_pid
     (part,) = Path(f"/proc/{backend}/task/{backend}/children").read_text().split()
     return int(part)
+
+
+def test_a_file_that_cannot_be_looked_at_stays_open_in_no_storage_part(
+    server: PostgresServer, prefix: Path
+) -> None:
+    table = Table(server, prefix, "a int", "1\n")
+    program = prefix / "without-fstat"
+    program.write_text(
+        f"#!/bin/sh\nexec strace -D -qq -o /dev/null -P {table.path} -e trace=newfstatat,fstat "
+        f'-e inject=newfstatat,fstat:error=EIO {prefix}/near_fdw/ses-near-scan "$@"\n'
+    )
+    program.chmod(0o755)
+    server.sql(
+        f"create server unlucky foreign data wrapper near_fdw options (node 'here', program '{program}')"
+    )
+    server.sql(f"create foreign table unlucky (a int) server unlucky options (filename '{table.path}')")
+    open_files = set()
+    with psycopg.connect(server.connection, autocommit=True) as connection:
+        for _ in range(3):
+            with pytest.raises(psycopg.errors.Error, match="Input/output error"):
+                connection.execute("select * from unlucky")
+            folder = Path(f"/proc/{storage_part_of(connection)}/fd")
+            open_files.add(len(list(folder.iterdir())))
+    assert len(open_files) == 1
 
 
 def test_a_cancelled_query_ends_and_so_does_a_storage_part_that_is_lost(

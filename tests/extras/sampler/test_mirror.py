@@ -309,6 +309,7 @@ def test_a_key_that_is_none_is_refused(node: Node, content: str, mode: int, mess
         (["--directory", "d", "--key-file", "k"], "samplers are needed"),
         (["--directory", "d", "--key-file", "k", "../a=h:1"], "is not NAME=HOST:PORT"),
         (["--directory", "d", "--key-file", "k", "a=h:x"], "is not HOST:PORT"),
+        (["--directory", "d", "--key-file", "k", "a=h:1", "b=h:1", "a=i:1"], "a=i:1 has the NAME of another"),
         (["--directory", "d", "--key-file", "k", "--sleep", "a=h:1"], "--sleep needs --core"),
         (["--directory", "d", "--key-file", "k", "--period-ms", "0", "a=h:1"], "--period-ms takes"),
         (["--nonsense"], "--help"),

@@ -5,6 +5,7 @@ import mmap
 import os
 import struct
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -106,6 +107,27 @@ def stands_still(table: Path) -> bool:
     before = sampled(table)
     time.sleep(0.2)
     return sampled(table) == before
+
+
+def test_what_a_sampler_of_other_devices_left_is_no_sample(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    table = tmp_path / "table"
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a name has 35 characters
+        read, other = Path(folder, "read"), Path(folder, "other")
+        for stat in (read, other):
+            stat.write_text(STAT)
+        started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", read]))
+        wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+        started[-1].kill()
+        started[-1].wait()
+        for stat, is_there in ((read, True), (other, False)):
+            started.append(subprocess.Popen([built / "smed-sampler", "--table", table, stat]))
+            wait_until(lambda stat=stat: str(stat).encode() in table.read_bytes(), "it has begun")
+            with table.open("rb") as file:
+                assert (read_record(file.fileno(), 0) is not None) == is_there
+            started[-1].kill()
+            started[-1].wait()
 
 
 @as_root

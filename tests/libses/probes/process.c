@@ -208,6 +208,52 @@ static int jump(int count) {
   return 0;
 }
 
+static jmp_buf far;
+
+static void leave(int signal) { longjmp(far, signal); }
+
+/* Ends the create of the first thread when that waits: it has SIGALRM blocked then, and not SIGINT.
+ */
+static void *interrupt(void *thread) {
+  char path[64], line[128];
+  unsigned long long blocked = 0;
+  snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)getpid());
+  while (!(blocked >> (SIGALRM - 1) & 1) || blocked >> (SIGINT - 1) & 1) {
+    FILE *status = fopen(path, "r");
+    while (status && fgets(line, sizeof line, status) &&
+           sscanf(line, "SigBlk: %llx", &blocked) != 1)
+      ;
+    if (status)
+      fclose(status);
+    usleep(1000);
+  }
+  pthread_kill(*(pthread_t *)thread, SIGINT);
+  return NULL;
+}
+
+/* Is a signal blocked that a create holds off, after one that was left so, and after the next? */
+static int leave_by_longjmp(void) {
+  struct sigaction action = {.sa_handler = leave, .sa_flags = SA_NODEFER};
+  pthread_t self = pthread_self(), other;
+  sigset_t own, mask;
+  sigemptyset(&own);
+  sigaddset(&own, SIGUSR2);
+  sigprocmask(SIG_BLOCK, &own, NULL);
+  sigaction(SIGINT, &action, NULL);
+  if (setjmp(far) == 0) {
+    if (pthread_create(&other, NULL, interrupt, &self) != 0)
+      return 2;
+    create("left", 0, O_EXCL);
+    return 3;
+  }
+  sigprocmask(SIG_BLOCK, NULL, &mask);
+  printf("%d", sigismember(&mask, SIGALRM));
+  create("next", 0, O_EXCL);
+  sigprocmask(SIG_BLOCK, NULL, &mask);
+  printf(" %d %d\n", sigismember(&mask, SIGALRM), sigismember(&mask, SIGUSR2));
+  return 0;
+}
+
 static int filtered(void) {
   /* A jump leads to the verdict at the end, by so many instructions. */
   struct sock_filter program[] = {
@@ -281,6 +327,8 @@ int main(int argc, char **argv) {
     return signalled(first);
   if (!strcmp(argv[1], "interrupted"))
     return interrupted();
+  if (!strcmp(argv[1], "longjmp"))
+    return leave_by_longjmp();
   if (!strcmp(argv[1], "jump"))
     return jump(first);
   if (!strcmp(argv[1], "seccomp"))

@@ -12,54 +12,42 @@ from ses_client.errors import EXIT_FAILED
 
 from ses_experiment import collision as collisions
 from ses_experiment.arms import PRODUCT, parse_arms
-from ses_experiment.commands.options import (
-    NUMBERS,
-    build_option,
-    rounds_option,
-    run,
-    seed_option,
-    some_of,
-    threads_option,
-)
+from ses_experiment.commands import options
 
 
 @click.command(epilog=examples("ses experiment collision --users 1,8 --rounds 3"))
 @click.option(
-    "--users", "writers", type=NUMBERS, default="8", show_default=True, metavar="N,...",
+    "--users", "writers", type=options.NUMBERS, default="8", show_default=True, metavar="N,...",
     help="How many files are created together, each by a user of its own; a list such as 1,4,8,16.",
 )  # fmt: skip
 @click.option(
-    "--process", "processes", type=some_of(collisions.PROCESSES), default="each", show_default=True,
+    "--process", "processes", type=options.some_of(collisions.PROCESSES), default="each", show_default=True,
     metavar="each,one",
     help="each: a process (dd) and a user for each file; one: one process (tee) of one user creates all; "
     "or both, separated by a comma.",
 )  # fmt: skip
-@click.option(
-    "--branches", type=click.IntRange(2, 64), default=8, show_default=True, metavar="N",
-    help="Branches of the union, at least 2.",
-)  # fmt: skip
-@rounds_option(6)
+@options.number("--branches", 8, "Branches of the union, at least 2.", least=2, most=64)
+@options.rounds(6)
 @click.option(
     "--arm", "arms", multiple=True, default=(f"{PRODUCT},rand",), show_default=True, metavar="ARM,...",
     help="What is compared: default (the product as it comes), policies of mergerfs (rand, pfrd, mfs, lus), "
     "separated by commas, or NAME=OPTIONS: the product with further options of ses-agent. May be repeated.",
 )  # fmt: skip
-@click.option(
-    "--size", "megabytes", type=click.IntRange(1, 1000), default=24, show_default=True, metavar="MIB",
-    help="Size of each file; more where many starts need it, so that all are open together.",
+@options.number(
+    "--size", 24, "Size of each file; more where many starts need it, so that all are open together.", "MIB",
+    most=1000, argument="megabytes",
 )  # fmt: skip
 @click.option(
     "--gap", type=Number(0.0), default=0.1, show_default=True, metavar="SECONDS",
     help="Time between two starts.",
 )  # fmt: skip
-@click.option(
-    "--nodes", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
-    help="Agents, each a node of its own: programs go round them, so that with --process one all but one "
-    "node are idle.",
+@options.number(
+    "--nodes", 1, "Agents, each a node of its own: programs go round them, so that with --process one all "
+    "but one node are idle.", most=64,
 )  # fmt: skip
-@threads_option
-@seed_option
-@build_option
+@options.threads
+@options.seed
+@options.build
 @json_option
 def collision(arms: tuple[str, ...], as_json: bool, **settings: Any) -> None:
     """Create files at almost the same moment on equal idle branches, and see whether they collide.
@@ -70,7 +58,7 @@ def collision(arms: tuple[str, ...], as_json: bool, **settings: Any) -> None:
     smallest whole number not below N/B, plus 0.5.
     """
     plan = collisions.Plan(parse_arms(arms), **settings)
-    report = run(lambda interrupts, progress: collisions.collide(plan, interrupts, progress))
+    report = options.run(lambda interrupts, progress: collisions.collide(plan, interrupts, progress))
     if as_json:
         print_json(report.as_json())
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 from ses.commands.examples import examples
@@ -12,7 +13,7 @@ from ses.commands.options import Number, json_option
 from ses.demo.faults import DemoError
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment.commands.options import NUMBERS, build_option, plot_option, run
+from ses_experiment.commands import options
 from ses_experiment.machine import load
 from ses_experiment.papers import dedicated as runs
 from ses_experiment.papers.curves import Panel, draw
@@ -21,22 +22,17 @@ from ses_experiment.papers.dedicated_programs import DEDICATED, SHARED, Programs
 
 @click.command(epilog=examples("ses experiment dedicated --short"))
 @click.option("--short", is_flag=True, help="16 servers and this node's sampler, at 1 and 16 ms, once.")
-@click.option("--servers", type=NUMBERS, metavar="N,...",
+@click.option("--servers", type=options.NUMBERS, metavar="N,...",
               help="Servers that are watched, besides this node by its own sampler. [1,4,16,32]")  # fmt: skip
-@click.option("--periods", type=NUMBERS, metavar="MS,...", help="Time between two readings. [1,4,16]")
+@click.option("--periods", type=options.NUMBERS, metavar="MS,...", help="Time between two readings. [1,4,16]")
 @click.option("--seconds", type=Number(0.1), metavar="S", help="Length of a run. [2]")
-@click.option("--clients", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
-              help="Clients that ask; as many as cores keep them all busy.")  # fmt: skip
-@click.option("--sizes", type=NUMBERS, metavar="KIB,...", help="Sizes of the file. [16]")
-@plot_option("Figures 7 to 9")
+@options.number("--clients", 1, "Clients that ask; as many as cores keep them all busy.", most=64)
+@click.option("--sizes", type=options.NUMBERS, metavar="KIB,...", help="Sizes of the file. [16]")
+@options.plot("Figures 7 to 9")
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="Runs of each, in turns. [3]")
-@build_option
+@options.build
 @json_option
-def dedicated(
-    short: bool, servers: tuple[int, ...] | None, periods: tuple[int, ...] | None,
-    seconds: float | None, clients: int, sizes: tuple[int, ...] | None, plot: Path | None,
-    rounds: int | None, build: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+def dedicated(short: bool, plot: Path | None, build: Path | None, as_json: bool, **asked: Any) -> None:
     """Watch 1 to 32 servers every 1, 4 and 16 ms beside a web server under load, with a core for it or not.
 
     Needs nginx and two cores, no root. Prints the share of responses above 1.1 times the mean (the metric of
@@ -44,25 +40,23 @@ def dedicated(
     the processor time of the monitor. Rows without a monitor compare two runs without one: that is noise.
     """
     grid = runs.SHORT if short else runs.Grid()
-    grid = replace(
-        grid,
-        servers=(0, *servers) if servers else grid.servers,
-        periods=periods or grid.periods,
-        seconds=seconds or grid.seconds,
-        rounds=rounds or grid.rounds,
-        sizes=sizes or grid.sizes,
-        clients=clients,
-    )
+    grid = replace(grid, **{name: value for name, value in asked.items() if value})
+    if asked["servers"]:
+        grid = replace(grid, servers=(0, *grid.servers))
     programs = _programs(build)
     before = load()
-    lines = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
-    if plot is not None:
-        draw(_traces(lines), plot, marker="")
+    lines = options.run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
     if as_json:
         print_json(
             {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in lines]}
         )
-        return
+    else:
+        _show(lines, before)
+    if plot is not None:
+        draw(_traces(lines), plot, marker="")
+
+
+def _show(lines: list[runs.Line], before: float) -> None:
     out = console()
     headers = ("monitor", ">servers", ">every ms", ">KiB", ">core %", ">mean us", ">over 1.1 own mean %",
                ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %",

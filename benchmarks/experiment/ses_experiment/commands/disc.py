@@ -12,7 +12,7 @@ from ses.near.price import Prices, ratio
 from ses.output import console, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment.commands.options import NUMBERS, run
+from ses_experiment.commands import options
 from ses_experiment.machine import machine
 from ses_experiment.papers import disc as discs
 
@@ -21,10 +21,9 @@ _SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 @click.command(epilog=examples("ses experiment disc --short"))
 @click.option("--short", is_flag=True, help="64 MB on each endpoint and one selectivity; a minute or two.")
-@click.option("--size", "sizes", type=NUMBERS, metavar="MB,...",
+@click.option("--size", "sizes", type=options.NUMBERS, metavar="MB,...",
               help="Text on each endpoint: a quarter of the paper's. [32,150,256]")  # fmt: skip
-@click.option("--memory", type=click.IntRange(50), default=175, show_default=True, metavar="MB",
-              help="Memory of an endpoint, kept by a control group.")  # fmt: skip
+@options.number("--memory", 175, "Memory of an endpoint, kept by a control group.", "MB", least=50)
 @click.option("--cost", "prices", type=COST, metavar="desktop=PRICE,endpoint=PRICE",
               help="Compare price and performance too.")  # fmt: skip
 @json_option
@@ -40,7 +39,9 @@ def disc(
     """
     sizes = sizes or ((64,) if short else (32, 150, 256))
     selections = _SELECTIONS[:1] if short else _SELECTIONS
-    rows = run(lambda interrupts, progress: discs.measure(sizes, memory, selections, interrupts, progress))
+    rows = options.run(
+        lambda interrupts, progress: discs.measure(sizes, memory, selections, interrupts, progress)
+    )
     if as_json:
         settings = {"endpoints": discs.ENDPOINTS, "megabytes": sizes, "memory_mb": memory,
                     "disk_mb_s": discs.DISK_RATE, "quota": discs.QUOTA,

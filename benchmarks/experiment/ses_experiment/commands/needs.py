@@ -9,43 +9,31 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment.arms import PRODUCT
-from ses_experiment.commands.options import (
-    build_option,
-    ends,
-    percent,
-    rounds_option,
-    run,
-    seed_option,
-    some_of,
-    threads_option,
-)
+from ses_experiment.commands import options
 from ses_experiment.papers.qstorman import needs as experiment
 
 
 @click.command(epilog=examples("ses experiment needs --rounds 3 --seconds 20"))
+@options.number(
+    "--users", 12, "How many users there are; they need 2.5, 5, 7.5 and 17.5 MB/s in turn.", most=64
+)
+@options.rounds(5)
+@options.seconds
 @click.option(
-    "--users", type=click.IntRange(1, 64), default=12, show_default=True, metavar="N",
-    help="How many users there are; they need 2.5, 5, 7.5 and 17.5 MB/s in turn.",
-)  # fmt: skip
-@rounds_option(5)
-@click.option(
-    "--seconds", type=click.IntRange(5), default=30, show_default=True, metavar="SECONDS",
-    help="How long users begin files in each round.",
-)  # fmt: skip
-@click.option(
-    "--baseline", "baselines", type=some_of(tuple(experiment.BASELINES)),
+    "--baseline", "baselines", type=options.some_of(tuple(experiment.BASELINES)),
     default=",".join(experiment.BASELINES), show_default=True, metavar="NAME,...",
     help="What the product is compared with.",
 )  # fmt: skip
 @click.option(
     "--alike", is_flag=True, help="Each arm also with users who all need the same, to compare: twice as long."
 )
-@threads_option
-@seed_option
-@build_option
+@options.threads
+@options.seed
+@options.build
 @json_option
 def needs(as_json: bool, **settings: Any) -> None:
     """See which part of the files of users with unequal needs gets what it needs, on unequal branches.
@@ -55,7 +43,7 @@ def needs(as_json: bool, **settings: Any) -> None:
     worst user, and by how much the library is ahead of each other arm, with 95 % intervals over rounds.
     """
     plan = experiment.Plan(**settings)
-    rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
+    rounds, known = options.run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
     arms: dict[str, dict[str, tuple[float, Interval]]] = {}
     names = [
         (name, alike) for alike in (False, True)[: 1 + plan.alike] for name in (PRODUCT, *plan.baselines)
@@ -73,21 +61,21 @@ def needs(as_json: bool, **settings: Any) -> None:
         name: interval(experiment.more_ahead(plan, rounds, name)) for name in plan.baselines if plan.alike
     }
     if as_json:
-        known["more_ahead"] = {name: ends(ahead) for name, ahead in more.items()}
+        known["more_ahead"] = {name: options.ends(ahead) for name, ahead in more.items()}
         known["arms"] = {
-            name: {what: {"mean": mean, "ahead": ends(ahead)} for what, (mean, ahead) in arm.items()}
+            name: {what: {"mean": mean, "ahead": options.ends(ahead)} for what, (mean, ahead) in arm.items()}
             for name, arm in arms.items()
         }
         print_json({**known, "rounds": [asdict(round_) for round_ in rounds]})
         return
     columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
     table(console(), columns.split(","), [
-        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", percent(ahead)))]
+        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", shown(ahead)))]
         for name, arm in arms.items()
     ])  # fmt: skip
     for name, ahead in more.items():
         line(
             console(),
-            f"Further ahead of {name} where needs differ than where all need the same: {percent(ahead)}",
+            f"Further ahead of {name} where needs differ than where all need the same: {shown(ahead)}",
         )
     line(console(), "Points of percent, with 95 % intervals over rounds; fewer than five say little.")

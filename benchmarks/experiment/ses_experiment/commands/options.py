@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -11,37 +11,55 @@ from typing import Any, TypeVar
 
 import click
 from ses.commands.options import Existing, Parsed
-from ses.demo.faults import StoppedError
-from ses.demo.interrupts import Interrupts
-from ses.output import console, line
-from ses.progress import Progress
-from ses_client.errors import SesError
-from ses_simulate.plot import FORMATS
+from ses.demo.interrupts import Interrupts, stoppable
+from ses.output import console
+from ses_simulate.command import PICTURE
+from ses_simulate.rows import known
 from ses_simulate.statistics import Interval
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_THREADS = 16  # of the union: its few default threads would serialise writers
 
-threads_option = click.option(
-    "--threads", type=click.IntRange(MIN_THREADS), default=MIN_THREADS, show_default=True, metavar="N",
-    help="Threads of mergerfs, at least 16: its few default threads would serialise writers.",
-)  # fmt: skip
-seed_option = click.option(
+seed = click.option(
     "--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of all that is random."
 )
-build_option = click.option(
+build = click.option(
     "--build", type=Existing(file_okay=False),
     help="Where CMake built libses. [build/libses of the checkout]",
 )  # fmt: skip
 
 
-def rounds_option(rounds: int) -> Callable[[Command], Command]:
-    """Give a command the option to say how often each arm is run."""
+def number(
+    name: str, default: int, about: str, unit: str = "N", least: int = 1, most: int | None = None, **more: str
+) -> Callable[[Command], Command]:
+    """Give a command an option of a whole number; ``argument``: the name it has there, if another."""
     return click.option(
-        "--rounds", type=click.IntRange(1), default=rounds, show_default=True, metavar="N",
-        help="Rounds of each arm; arms take turns.",
+        *(name, *more.values()), type=click.IntRange(least, most), default=default, show_default=True,
+        metavar=unit, help=about,
     )  # fmt: skip
+
+
+def rounds(rounds: int, about: str = "Rounds of each arm; arms take turns.") -> Callable[[Command], Command]:
+    """Give a command the option to say how often each arm is run."""
+    return number("--rounds", rounds, about)
+
+
+threads = number(
+    "--threads", MIN_THREADS,
+    "Threads of mergerfs, at least 16: its few default threads would serialise writers.", least=MIN_THREADS,
+)  # fmt: skip
+seconds = number("--seconds", 30, "How long users begin files in each round.", "SECONDS", least=5)
+resume = click.option(
+    "--resume", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Keep finished runs in this file, and do not run again what is in it. "
+    "[a new file in the current directory]",
+)  # fmt: skip
+
+
+def kept_in(resume: Path | None, name: str) -> Path:
+    """Return the file of ``--resume``, or a new one with the name of an experiment."""
+    return resume or Path(f"ses-{name}-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -54,20 +72,11 @@ def _numbers(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def _picture(text: str) -> Path:
-    file = Path(text)
-    if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"{text!r} must end in {' or '.join(FORMATS)}.")
-    return file
-
-
 NUMBERS = Parsed("numbers", _numbers)
 """Whole numbers from 1 on, separated by commas, each once."""
-PICTURE = Parsed("picture", _picture)
-"""A file for a picture; what it cannot be is said before anything is measured."""
 
 
-def plot_option(figures: str) -> Callable[[Command], Command]:
+def plot(figures: str) -> Callable[[Command], Command]:
     """Give a command the option to draw what it measured, in the form of a paper's figures."""
     return click.option(
         "--plot", type=PICTURE, metavar="FILE", help=f"Draw it in the form of {figures}: PNG or SVG."
@@ -89,24 +98,10 @@ def some_of(known: tuple[str, ...]) -> Parsed:
 
 def ends(part: Interval) -> dict[str, float | None]:
     """Return an interval as JSON knows it; an end that one value alone does not give is ``null``."""
-    return {name: end if math.isfinite(end) else None for name, end in asdict(part).items()}
-
-
-def percent(part: Interval) -> str:
-    """Return a part in %, with how far its interval goes where it has ends."""
-    reach = part.high - part.mean
-    return f"{100 * part.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")
+    return {name: known(end) for name, end in asdict(part).items()}
 
 
 def run(work: Callable[[Interrupts, Callable[[str], None]], Result]) -> Result:
     """Do what takes long with progress on standard error; ends the program when it is stopped."""
-    with Interrupts() as interrupts, Progress(console(sys.stderr)) as progress:
-        try:
-            return work(interrupts, progress.step)
-        except StoppedError as stopped:
-            progress.clear()
-            line(console(sys.stderr), "Stopped; everything that was made is removed again.")
-            raise SystemExit(128 + stopped.signal_number) from None
-        except SesError:
-            progress.clear()
-            raise
+    with stoppable(console(sys.stderr)) as (interrupts, progress):
+        return work(interrupts, progress.step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment import places as experiment
-from ses_experiment.commands.options import run, seed_option, some_of
+from ses_experiment.commands import options
 
 _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
 
@@ -24,18 +24,14 @@ _SHORT = {"rounds": 1, "megabytes": 6, "baselines": ("weights",)}
     "--rounds", type=click.IntRange(1), metavar="N", help="Batches of each arm. [5; with --short 1]"
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=some_of(tuple(experiment.BASELINES)), metavar="NAME,...",
+    "--baseline", "baselines", type=options.some_of(tuple(experiment.BASELINES)), metavar="NAME,...",
     help="What ses place is compared with: "
     + "; ".join(f"{name} ({what})" for name, what in experiment.BASELINES.items())
     + ". [all; with --short weights]",
 )  # fmt: skip
 @click.option("--short", is_flag=True, help="Jobs of half the size, one round: about three minutes.")
-@click.option(
-    "--resume", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Keep finished runs in this file, and do not run again what is in it. "
-    "[a new file in the current directory]",
-)  # fmt: skip
-@seed_option
+@options.resume
+@options.seed
 @json_option
 def places(short: bool, resume: Path | None, as_json: bool, **settings: Any) -> None:
     """Run a batch of jobs, each in one of eight unequal directories, and see how even their load is.
@@ -48,8 +44,10 @@ def places(short: bool, resume: Path | None, as_json: bool, **settings: Any) -> 
     """
     stated = {name: value for name, value in settings.items() if value is not None}
     plan = experiment.Plan(**{**(_SHORT if short else {}), **stated})
-    file = resume or Path(f"ses-places-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
-    batches, known = run(lambda interrupts, progress: experiment.measure(plan, file, interrupts, progress))
+    file = options.kept_in(resume, "places")
+    batches, known = options.run(
+        lambda interrupts, progress: experiment.measure(plan, file, interrupts, progress)
+    )
     names = [field.name for field in fields(experiment.Outcome)]
     arms: dict[str, dict[str, tuple[float, Interval]]] = {}
     for arm in (experiment.PRODUCT, *plan.baselines):
@@ -63,19 +61,17 @@ def places(short: bool, resume: Path | None, as_json: bool, **settings: Any) -> 
         }
     if as_json:
         known["arms"] = {
-            arm: {name: {"mean": mean, "ratio": asdict(ratio)} for name, (mean, ratio) in of_arm.items()}
+            arm: {
+                name: {"mean": mean, "ratio": options.ends(ratio)} for name, (mean, ratio) in of_arm.items()
+            }
             for arm, of_arm in arms.items()
         }
         print_json({**known, "batches": [asdict(batch) for batch in batches]})
         return
     columns = ["arm", *(text for name in names for text in (f">{name}", ">ses place by"))]
     table(console(), columns, [
-        [arm, *(text for mean, ratio in of_arm.values() for text in (f"{mean:.2f}", _interval(ratio)))]
+        [arm, *(text for mean, ratio in of_arm.values()
+                for text in (f"{mean:.2f}", f"x {shown(ratio, 2, 1.0, '')}"))]
         for arm, of_arm in arms.items()
     ])  # fmt: skip
     line(console(), "Below 1 ses place is ahead. 95 % intervals over rounds; fewer than five say little.")
-
-
-def _interval(ratio: Interval) -> str:
-    reach = ratio.high - ratio.mean
-    return f"x {ratio.mean:.2f}" + (f" +- {reach:.2f}" if reach != float("inf") else "")

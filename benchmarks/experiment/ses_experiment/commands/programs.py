@@ -10,32 +10,24 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
+from ses_simulate.rows import shown
 from ses_simulate.statistics import interval
 
 from ses_experiment.arms import PRODUCT
-from ses_experiment.commands.options import (
-    build_option,
-    ends,
-    percent,
-    rounds_option,
-    run,
-    seed_option,
-    some_of,
-    threads_option,
-)
+from ses_experiment.commands import options
 from ses_experiment.papers.qstorman import programs as experiment
 from ses_experiment.papers.qstorman.program_rows import ROWS
 
 
 @click.command(epilog=examples("ses experiment programs --rounds 3"))
-@rounds_option(10)
+@options.rounds(10)
 @click.option(
-    "--baseline", "baselines", type=some_of(experiment.BASELINES), default="rand,mfs", show_default=True,
-    metavar="NAME,...", help=f"Policies of the union: {', '.join(experiment.BASELINES)}.",
+    "--baseline", "baselines", type=options.some_of(experiment.BASELINES), metavar="NAME,...",
+    default="rand,mfs", show_default=True, help=f"Policies of the union: {', '.join(experiment.BASELINES)}.",
 )  # fmt: skip
-@threads_option
-@seed_option
-@build_option
+@options.threads
+@options.seed
+@options.build
 @json_option
 def programs(as_json: bool, **settings: Any) -> None:
     """See how long real programs take on unequal branches, placed by the library and by a union's policies.
@@ -45,7 +37,7 @@ def programs(as_json: bool, **settings: Any) -> None:
     what each took, and how much of it placing saves, with 95 % intervals over rounds.
     """
     plan = experiment.Plan(**settings)
-    rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
+    rounds, known = options.run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
     took = {(entry.number, entry.arm): entry.seconds for entry in rounds}
     numbers = range(1, plan.rounds + 1)
     saved = {
@@ -57,7 +49,7 @@ def programs(as_json: bool, **settings: Any) -> None:
         saved["all", arm] = interval([1 - sum(took[at, PRODUCT]) / sum(took[at, arm]) for at in numbers])
     if as_json:
         known["saved"] = [
-            {"program": name, "baseline": arm, **ends(gain)} for (name, arm), gain in saved.items()
+            {"program": name, "baseline": arm, **options.ends(gain)} for (name, arm), gain in saved.items()
         ]
         print_json(
             {**known, "programs": [row.name for row in ROWS], "rounds": [asdict(entry) for entry in rounds]}
@@ -69,7 +61,7 @@ def programs(as_json: bool, **settings: Any) -> None:
         for arm in (PRODUCT, *plan.baselines):
             times = [took[at, arm][place] if name != "all" else sum(took[at, arm]) for at in numbers]
             cells.append(number(fmean(times)))
-            cells += [] if arm == PRODUCT else [percent(saved[name, arm])]
+            cells += [] if arm == PRODUCT else [shown(saved[name, arm])]
         rows.append(cells)
     heads = [text for arm in plan.baselines for text in (f">{arm} s", ">saved %")]
     table(console(), ("program", ">placed s", *heads), rows)

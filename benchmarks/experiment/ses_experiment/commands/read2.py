@@ -16,23 +16,20 @@ from ses.demo.interrupts import Interrupts
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 
-from ses_experiment.commands.options import NUMBERS, plot_option, run
+from ses_experiment.commands import options
 from ses_experiment.papers.curves import Panel, draw
 from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Line, Run, compare, cost, lines
 
 
 @click.command(epilog=examples("ses experiment read2 --allowed 100,400"))
 @click.option(
-    "--allowed", type=NUMBERS, default="100,200,400,800", show_default=True, metavar="MB/S,...",
+    "--allowed", type=options.NUMBERS, default="100,200,400,800", show_default=True, metavar="MB/S,...",
     help="Rates the disk may have; without limit is always added.",
 )  # fmt: skip
-@click.option(
-    "--size", "megabytes", type=click.IntRange(1, 4096), default=256, show_default=True, metavar="MIB",
-    help="What each run moves; it is kept in memory.",
-)  # fmt: skip
-@click.option(
-    "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each, in turns."
+@options.number(
+    "--size", 256, "What each run moves; it is kept in memory.", "MIB", most=4096, argument="megabytes"
 )
+@options.rounds(3, "Runs of each, in turns.")
 @click.option(
     "--filter", "filters", is_flag=True,
     help="Run a filter on each core meanwhile, and show what it reads (Figure 4).",
@@ -41,7 +38,7 @@ from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Li
     "--directory", type=Existing(file_okay=False),
     help="Where the file is made. [the directory of temporary files]",
 )  # fmt: skip
-@plot_option("Figures 3 and 4")
+@options.plot("Figures 3 and 4")
 @json_option
 def read2(
     allowed: tuple[int, ...],
@@ -69,17 +66,21 @@ def read2(
                 interrupts.check()
 
     try:
-        run(measure)
+        options.run(measure)
     except OSError as error:
         raise SesError(f"The experiment broke off: {error}.") from None
     medians = lines(runs)
     costs = {arm: cost(runs, arm) * 1e9 for arm in ARMS}
     less = 1 - costs[DISK] / costs[NOTHING]
-    if plot is not None:
-        draw(_figures(medians, filters), plot)
     if as_json:
         print_json({"lines": [asdict(row) for row in medians], "cpu_seconds_per_gb": costs, "less": less})
-        return
+    else:
+        _show(medians, costs, less, filters)
+    if plot is not None:
+        draw(_figures(medians, filters), plot)
+
+
+def _show(medians: list[Line], costs: dict[str, float], less: float, filters: bool) -> None:
     out = console()
     rows = [
         [_allowed(row.allowed), row.arm, number(row.rate / 1e6),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ses.commands.options import json_option
 from ses.demo.interrupts import Interrupts
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment.commands.options import NUMBERS, build_option, plot_option, run, some_of
+from ses_experiment.commands import options
 from ses_experiment.machine import load
 from ses_experiment.papers import share as figure5
 from ses_experiment.papers import share_programs as figure6
@@ -23,17 +23,16 @@ from ses_experiment.papers.curves import Panel, draw
 @click.command(epilog=examples("ses experiment share --short"))
 @click.option("--short", is_flag=True, help="Two sizes, one provider, one round.")
 @click.option(
-    "--providers", type=some_of(figure5.PROVIDERS), default="tcp,shm", show_default=True, metavar="NAME,...",
+    "--providers", type=options.some_of(figure5.PROVIDERS), metavar="NAME,...",
+    default="tcp,shm", show_default=True,
     help="Providers of libfabric: tcp, or shm, whose queues of requests lie in memory.",
 )  # fmt: skip
-@click.option("--sizes", type=NUMBERS, default="8,1024,16384,65536", show_default=True, metavar="BYTES,...",
-              help="Sizes of values.")  # fmt: skip
-@click.option("--calls", type=click.IntRange(100), default=300, show_default=True, metavar="N",
-              help="Puts and gets of each size in a round.")  # fmt: skip
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
-              help="Runs of each, in turns.")  # fmt: skip
-@plot_option("Figure 5")
-@build_option
+@click.option("--sizes", type=options.NUMBERS, metavar="BYTES,...", help="Sizes of values.",
+              default="8,1024,16384,65536", show_default=True)  # fmt: skip
+@options.number("--calls", 300, "Puts and gets of each size in a round.", least=100)
+@options.rounds(5, "Runs of each, in turns.")
+@options.plot("Figure 5")
+@options.build
 @json_option
 def share(
     short: bool, providers: tuple[str, ...], sizes: tuple[int, ...], calls: int, rounds: int,
@@ -57,16 +56,23 @@ def share(
         records, steps = ((5000, 10000), 100 if short else 500)
         return calls_of, figure6.measure(agent, records, steps, 1 if short else rounds, interrupts, step)
 
-    lines, (selects, checkpoints) = run(measured)
+    lines, (selects, checkpoints) = options.run(measured)
     less = {arm: figure5.less(lines, arm, figure5.PLAIN) for arm in figure5.ARMS[2:]}
-    if plot is not None:
-        draw(_figure5(lines), plot)
     if as_json:
         print_json({
             "load": before, "lines": [asdict(row) for row in lines], "get_p99_less_than_plain": less,
             "selects": [asdict(row) for row in selects], "checkpoints": [asdict(row) for row in checkpoints],
         })  # fmt: skip
-        return
+    else:
+        _show(lines, less, selects, checkpoints)
+    if plot is not None:
+        draw(_figure5(lines), plot)
+
+
+def _show(
+    lines: Sequence[figure5.Line], less: Mapping[str, Mapping[str, float]],
+    selects: Sequence[figure6.Select], checkpoints: Sequence[figure6.Checkpoint],
+) -> None:  # fmt: skip
     out = console()
     headers = ("provider", "agent", "call", ">bytes", ">p50 us", ">p99 us", ">between us", ">load, cores")
     table(out, headers, [

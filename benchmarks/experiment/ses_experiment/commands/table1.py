@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,21 +10,13 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
-from ses_client.errors import SesError
-from ses_simulate.command import RunProgress
+from ses_simulate.command import PICTURE, RunProgress
 from ses_simulate.processes import processors
+from ses_simulate.rows import shown
 
+from ses_experiment.arms import agent_options
 from ses_experiment.background import LOADS
-from ses_experiment.commands.options import (
-    NUMBERS,
-    PICTURE,
-    build_option,
-    percent,
-    run,
-    seed_option,
-    some_of,
-    threads_option,
-)
+from ses_experiment.commands import options
 from ses_experiment.papers.qstorman.figures import draw_paper
 from ses_experiment.papers.qstorman.pictures import draw
 from ses_experiment.papers.qstorman.schedule import BASELINES, ROUND_ROBIN
@@ -44,14 +34,17 @@ _SIMULATED_SEEDS = 20
 
 @click.command(epilog=examples("ses experiment table1 --short --resume runs.jsonl"))
 @click.option(
-    "--users", type=NUMBERS, metavar="N,...", help="How many users there are. [6,8,10; with --short 8]"
+    "--users",
+    type=options.NUMBERS,
+    metavar="N,...",
+    help="How many users there are. [6,8,10; with --short 8]",
 )
 @click.option(
-    "--background", "backgrounds", type=some_of(tuple(LOADS)), metavar="NAME,...",
+    "--background", "backgrounds", type=options.some_of(tuple(LOADS)), metavar="NAME,...",
     help="What others do: none, uniform, skewed. [all; with --short none,skewed]",
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=some_of(BASELINES), metavar="NAME,...",
+    "--baseline", "baselines", type=options.some_of(BASELINES), metavar="NAME,...",
     help=f"Against what: {', '.join(BASELINES)}. [random,{ROUND_ROBIN}; with --paper random]",
 )  # fmt: skip
 @click.option(
@@ -64,19 +57,15 @@ _SIMULATED_SEEDS = 20
     help="As in the paper: 50 files of each user, of 1 to 50 parts, half of the users supported. Rows run "
     "side by side, each on branches of its own: 20 minutes.",
 )  # fmt: skip
-@click.option(
-    "--resume", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Keep finished runs in this file, and do not run again what is in it. "
-    "[a new file in the current directory]",
-)  # fmt: skip
+@options.resume
 @click.option("--agent-options", "agent", default="", metavar="OPTIONS", help="Further options of ses-agent.")
 @click.option(
     "--plot", "picture", type=PICTURE, metavar="FILE",
     help="Also draw the results, as FILE.png or FILE.svg.",
 )  # fmt: skip
-@threads_option
-@seed_option
-@build_option
+@options.threads
+@options.seed
+@options.build
 @json_option
 def table1(
     short: bool,
@@ -107,12 +96,12 @@ def table1(
     if min(chosen["users"]) < 2:
         raise click.BadParameter("there must be two users to compare halves", param_hint="--users")
     form = PAPER if paper else SHORT if short else FULL
-    plan = Plan(form=form, agent=tuple(shlex.split(agent)), **chosen)
-    file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
+    plan = Plan(form=form, agent=agent_options(agent), **chosen)
+    file = options.kept_in(resume, "table1")
     if paper and len(plan.users) > 1:
         rows = ["--paper", "--agent-options", agent, *_arguments(stated)]
-        run(lambda interrupts, progress: side_by_side(plan.users, rows, file, interrupts, progress))
-    results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
+        options.run(lambda interrupts, progress: side_by_side(plan.users, rows, file, interrupts, progress))
+    results, machine = options.run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
     done = results.among(plan.runs())
     compared = comparisons(done)
     beside = _simulate(plan, compared)
@@ -123,10 +112,7 @@ def table1(
     else:
         _show(compared, beside, alone, plan.form.ideal_seconds)
     if picture is not None:
-        try:
-            draw_paper(compared, done, picture) if paper else draw(compared, beside, picture)
-        except OSError as error:
-            raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error
+        draw_paper(compared, done, picture) if paper else draw(compared, beside, picture)
 
 
 def _arguments(stated: Mapping[str, Any]) -> list[str]:
@@ -182,8 +168,8 @@ def _show(
                 str(comparison.repeats),
                 number(comparison.seconds),
                 number(comparison.baseline_seconds),
-                percent(comparison.gain),
-                "-" if twin is None else percent(twin.gain),
+                shown(comparison.gain),
+                "-" if twin is None else shown(twin.gain),
                 "-" if met is None else "yes" if met else "NO",
             ]
         )

@@ -21,7 +21,7 @@ class Panel:
 
 
 def draw(panels: Sequence[Panel], file: Path, marker: str = "o") -> None:
-    """Draw the panels beside each other, as PNG or SVG.  Raises OSError when it cannot be written."""
+    """Draw the panels beside each other, as PNG or SVG.  Raises SesError when it cannot be written."""
     with picture(file, 1, len(panels), (5.5, 4)) as axes:
         for axis, panel in zip(axes, panels, strict=True):
             for name, points in panel.lines.items():

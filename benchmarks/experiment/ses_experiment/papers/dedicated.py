@@ -27,26 +27,27 @@ import tempfile
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import Processes
 
+from ses_experiment.machine import processor_seconds
 from ses_experiment.papers.dedicated_programs import (
     DEDICATED,
     DEFAULT,
-    PATIENCE_SECONDS,
     SHARED,
     Cores,
     Programs,
     family,
     monitor,
-    nginx,
-    processor_used,
     running,
-    served,
+    serve,
+    start_nginx,
 )
 
 NONE = "none"
@@ -55,6 +56,7 @@ ALONE = {NONE: NONE, SHARED: "none, one core less"}  # runs without a monitor, b
 ALPHA = 0.1
 MIN_RESPONSES = 100
 TRACED = 100  # points of a trace
+_PATIENCE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,42 +178,42 @@ def measure(
     runs_of: dict[tuple[str, int, int, int], list[tuple[Run, Run, Run]]] = {}
     cells = [(n, period, size) for n in grid.servers for period in grid.periods for size in grid.sizes]
     try:
-        with tempfile.TemporaryDirectory(prefix="ses-dedicated-") as name:
+        with tempfile.TemporaryDirectory(prefix="ses-dedicated-") as name, ExitStack() as undo:
             folder = Path(name)
             folder.chmod(0o755)  # nginx started by root reads it as another user
-            with (
-                nginx(programs.nginx, folder, grid.sizes) as (server, address),
-                served(programs.sampler, folder, mine.free) as port,
-            ):
+            processes = Processes(folder / "logs", interrupts)
+            undo.callback(processes.stop_all)
+            address = start_nginx(processes, programs.nginx, folder, grid.sizes)
+            port = serve(processes, programs.sampler, folder, mine.free)
 
-                def measured(way: str, count: int, period: int, size: int) -> Run:
-                    interrupts.check()
-                    used = mine.every if way in (NONE, DEFAULT) else mine.fewer
-                    for each in family(server):
-                        os.sched_setaffinity(each, used)
-                    os.sched_setaffinity(0, mine.every)
-                    command = monitor(programs, folder, mine, way, count, period, port)
-                    with running(command, folder, count) as pid:
-                        os.sched_setaffinity(0, used)
-                        before, begun = processor_used(pid), time.monotonic()
-                        taken = together(address, grid.seconds, grid.clients, size)
-                        processor = (processor_used(pid) - before) / (time.monotonic() - begun)
-                    return Run(taken, processor)
+            def measured(way: str, count: int, period: int, size: int) -> Run:
+                interrupts.check()
+                used = mine.every if way in (NONE, DEFAULT) else mine.fewer
+                for each in family(processes.pid("nginx")):
+                    os.sched_setaffinity(each, used)
+                os.sched_setaffinity(0, mine.every)
+                command = monitor(programs, folder, mine, way, count, period, port)
+                with running(processes, command, folder, count) as pid:
+                    os.sched_setaffinity(0, used)
+                    before, begun = processor_seconds(pid), time.monotonic()
+                    taken = together(address, grid.seconds, grid.clients, size)
+                    processor = (processor_seconds(pid) - before) / (time.monotonic() - begun)
+                return Run(taken, processor)
 
-                base: dict[tuple[str, int], Run] = {}
-                for turn in range(grid.rounds):
-                    forth = turn % 2 == 0
-                    for count, period, size in cells if forth else reversed(cells):
-                        for way in WAYS if forth else reversed(WAYS):
-                            progress(f"{way}, {count or 'no'} servers, every {period} ms, {size} KiB")
-                            used = (NONE if way == DEFAULT else SHARED), size
-                            before, base[used] = base.get(used), measured(used[0], 0, 0, size)
-                            all_cores = base[NONE, size]
-                            if before is not None:
-                                runs = (base[used], before, all_cores)
-                                runs_of.setdefault((ALONE[used[0]], 0, 0, size), []).append(runs)
-                            runs = (measured(way, count, period, size), base[used], all_cores)
-                            runs_of.setdefault((way, count, period, size), []).append(runs)
+            base: dict[tuple[str, int], Run] = {}
+            for turn in range(grid.rounds):
+                forth = turn % 2 == 0
+                for count, period, size in cells if forth else reversed(cells):
+                    for way in WAYS if forth else reversed(WAYS):
+                        progress(f"{way}, {count or 'no'} servers, every {period} ms, {size} KiB")
+                        used = (NONE if way == DEFAULT else SHARED), size
+                        before, base[used] = base.get(used), measured(used[0], 0, 0, size)
+                        all_cores = base[NONE, size]
+                        if before is not None:
+                            runs = (base[used], before, all_cores)
+                            runs_of.setdefault((ALONE[used[0]], 0, 0, size), []).append(runs)
+                        runs = (measured(way, count, period, size), base[used], all_cores)
+                        runs_of.setdefault((way, count, period, size), []).append(runs)
     finally:
         os.sched_setaffinity(0, mine.every)
     none = [(name, 0, 0, size) for size in grid.sizes for name in ALONE.values()]
@@ -257,7 +259,7 @@ def responses(address: tuple[str, int], seconds: float, size: int) -> list[float
     """Ask for the page of a size again and again over one connection; how long each answer took, us."""
     request = b"GET /page-%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % size
     taken: list[float] = []
-    with socket.create_connection(address, PATIENCE_SECONDS) as connection:
+    with socket.create_connection(address, _PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(request)
         whole = b""

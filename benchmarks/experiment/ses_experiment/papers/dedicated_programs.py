@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import struct
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ses.demo.faults import DemoError
-from ses.demo.work import stop
+from ses.demo.processes import Processes, answers, free_port
 
 DEFAULT, SHARED, DEDICATED = "default", "shared", "dedicated"
 MAX_DEVICES = 24
-PATIENCE_SECONDS = 30.0
 _TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # libses/extras/sampler/table.h
 _ONE_SIDED = 1
 _NGINX = """
@@ -76,18 +72,23 @@ def _devices() -> list[str]:
     return (devices * MAX_DEVICES)[:MAX_DEVICES]
 
 
-@contextlib.contextmanager
-def running(command: list[str], folder: Path, count: int) -> Iterator[int]:
+@contextmanager
+def running(processes: Processes, command: list[str], folder: Path, count: int) -> Iterator[int]:
     """Run a monitor that has begun to read; its number, 0 where there is none."""
     if not command:
         yield 0
         return
     tables = [folder / "tables" / f"s{number}" for number in range(count)] or [folder / "own"]
     before = [_last(table) for table in tables]
-    with _started(command, folder / "monitor.log") as program:
-        for table, last in zip(tables, before, strict=True):
-            _wait(program, lambda table=table, last=last: _last(table) > last, "reads nothing", folder)  # type: ignore[misc]
-        yield program.pid
+    processes.start(
+        "monitor", command,
+        lambda: all(_last(table) > last for table, last in zip(tables, before, strict=True)),
+    )  # fmt: skip
+    try:
+        processes.wait_ready()
+        yield processes.pid("monitor")
+    finally:
+        processes.stop("monitor")
 
 
 def _last(table: Path) -> int:
@@ -101,82 +102,43 @@ def _last(table: Path) -> int:
     return sequence if via in (0, _ONE_SIDED) else 0
 
 
-@contextlib.contextmanager
-def nginx(program: Path, folder: Path, sizes: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
-    """Run the web server, with a page of each size, in KiB; its number and address."""
+def start_nginx(processes: Processes, program: Path, folder: Path, sizes: Sequence[int]) -> tuple[str, int]:
+    """Start the web server, with a page of each size, in KiB; its address."""
     (folder / "pages").mkdir()
     for size in sizes:
         (folder / "pages" / f"page-{size}").write_bytes(os.urandom(size * 1024))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = ("127.0.0.1", int(free.getsockname()[1]))
+    port = free_port()
     (folder / "nginx.conf").write_text(
-        _NGINX.format(folder=folder, port=address[1], workers=len(os.sched_getaffinity(0)))
+        _NGINX.format(folder=folder, port=port, workers=len(os.sched_getaffinity(0)))
     )
-    with _started(
-        [str(program), "-p", str(folder), "-c", f"{folder}/nginx.conf"], folder / "nginx.log"
-    ) as server:
-        _wait(server, lambda: _answers(address), "does not answer", folder)
-        yield server.pid, address
+    command = [str(program), "-p", str(folder), "-c", f"{folder}/nginx.conf"]
+    processes.start("nginx", command, answers(f"http://127.0.0.1:{port}/page-{sizes[0]}"))
+    return "127.0.0.1", port
 
 
-def _answers(address: tuple[str, int]) -> bool:
-    try:
-        socket.create_connection(address, 1).close()
-    except OSError:
-        return False
-    return True
+def serve(processes: Processes, program: Path, folder: Path, core: int) -> int:
+    """Run a sampler that other nodes may read, on a core: it stands for all of them; its port.
 
-
-@contextlib.contextmanager
-def served(program: Path, folder: Path, core: int) -> Iterator[int]:
-    """Run a sampler that other nodes may read, on a core: it stands for all of them; its port."""
+    Raises DemoError.
+    """
     (folder / "tables").mkdir()
     key = folder / "key"
     key.touch(0o600)
     key.write_text(os.urandom(16).hex())
-    log = folder / "sampler.log"
     command = [str(program), "--table", f"{folder}/remote", "--period-ms", "20", "--always"]
     command += ["--core", str(core), "--sleep", "--listen", "127.0.0.1:0"]
-    with _started([*command, "--key-file", str(key), "--fabric", "shm", *_devices()], log) as sampler:
-        _wait(sampler, lambda: "listens at" in log.read_text(), "does not listen", folder)
-        if "no one-sided reads" in log.read_text():
-            raise DemoError("smed-sampler cannot be read one-sidedly here: is libfabric1 installed?")
-        yield int(log.read_text().split("listens at 127.0.0.1:")[1].split()[0])
-
-
-@contextlib.contextmanager
-def _started(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as output:
-        program = subprocess.Popen(command, stderr=output, stdout=output, start_new_session=True)
-    try:
-        yield program
-    finally:
-        stop(program)
-
-
-def _wait(program: subprocess.Popen[bytes], done: Callable[[], bool], what: str, folder: Path) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not done():
-        if program.poll() is not None or time.monotonic() > end:
-            logs = [path.read_text(errors="replace").strip() for path in folder.glob("*.log")]
-            name = Path(str(program.args[0])).name  # type: ignore[index]
-            raise DemoError(f"{name} {what}. {' '.join(filter(None, logs))[-300:]}")
-        time.sleep(0.005)
+    log = folder / "logs/sampler.log"
+    processes.start(
+        "sampler", [*command, "--key-file", str(key), "--fabric", "shm", *_devices()],
+        lambda: "listens at" in log.read_text(),
+    )  # fmt: skip
+    processes.wait_ready()
+    if "no one-sided reads" in log.read_text():
+        raise DemoError("smed-sampler cannot be read one-sidedly here: is libfabric1 installed?")
+    return int(log.read_text().split("listens at 127.0.0.1:")[1].split()[0])
 
 
 def family(process: int) -> list[int]:
     """Return a process and its children."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     return [process, *(int(child) for child in children)]
-
-
-def processor_used(process: int) -> float:
-    """Return the processor seconds of a process, 0 of none."""
-    if process == 0:
-        return 0.0
-    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
-    total = 0
-    for task in tasks:
-        with contextlib.suppress(OSError):  # a thread that has just ended
-            total += int(task.read_text().split()[0])
-    return total / 1e9

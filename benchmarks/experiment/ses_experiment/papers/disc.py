@@ -28,13 +28,13 @@ from ses.near.cost import Here
 from ses.near.endpoints import Spread, decided, spread
 from ses.near.execution.executors import Limits
 from ses.near.map_near import run_all
-from ses.near.placing import Site
 from ses.near.run_near import Wanted
 from ses.near.shuffle.sorting import Order, Shuffle
 from ses.near.tasks import HERE, tasks_of
 
+from ses_experiment import groups
 from ses_experiment.machine import load
-from ses_experiment.papers.orca import own_state, write_text
+from ses_experiment.papers.orca import drop, no_site, own_state, write_text
 from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
 ENDPOINTS = 4
@@ -47,12 +47,7 @@ WORDS = ("sh", "-c", "tr -s ' ' '\\n' <$0", "{}")
 WORDCOUNT = ("sh", "-c", f"{WORDS[2]} | {_COUNT}", "{}")
 WORDCOUNT_OF_ALL = "wordcount of all"
 """One list of all endpoints' words, as ``ses map-near --shuffle 0 --reduce 'uniq -c'`` makes it."""
-# Name of the control groups, endpoint, ssh with its address: runs what follows in the endpoint's groups.
-_ON_ENDPOINT = """name=$0 node=$1 ssh=$2; shift 2
-join="for kind in cpu memory; do echo \\$\\$ >/sys/fs/cgroup/\\$kind/$name/$node/cgroup.procs || exit; done"
-exec $ssh "$join; exec ${*@Q}\""""
-_GROUPS = Path("/sys/fs/cgroup")
-_PERIOD_MICROSECONDS = 100_000
+_GROUPS = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +86,7 @@ def measure(
         plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
         whole = _room(ENDPOINTS * max(sizes))
         plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
-        _groups(work.name, memory, undo)
+        _make_groups(work.name, memory, undo)
         stand = set_up(work, plans, undo, interrupts, progress)
         stand.shape(LINK_BITS)
         undo.enter_context(own_state(work))
@@ -135,25 +130,19 @@ class _Case:
         return self.program == WORDCOUNT_OF_ALL
 
 
-def _groups(name: str, memory: int, undo: ExitStack) -> None:
+def _make_groups(name: str, memory: int, undo: ExitStack) -> None:
     """Make control groups for each endpoint; raises DemoError without cgroup v1's cpu and memory."""
-    for kind in ("cpu", "memory"):
-        if not os.access(_GROUPS / kind / "cgroup.procs", os.W_OK):
-            raise DemoError(f"No control group of cgroup v1 can limit it here ({_GROUPS / kind}).")
-        top = _GROUPS / kind / name
-        for folder in (top, *(top / name for name in _names())):
-            folder.mkdir()
-            undo.callback(folder.rmdir)
-            if folder != top and kind == "cpu":
-                (folder / "cpu.cfs_period_us").write_text(str(_PERIOD_MICROSECONDS))
-                (folder / "cpu.cfs_quota_us").write_text(str(int(QUOTA * _PERIOD_MICROSECONDS)))
-            elif folder != top:
-                (folder / "memory.limit_in_bytes").write_text(str(memory * 1_000_000))
+    groups.make(name, _GROUPS, undo)
+    for endpoint in (f"{name}/{each}" for each in _names()):
+        groups.make(endpoint, _GROUPS, undo)
+        groups.give_processor(endpoint, QUOTA)
+        limit = groups.GROUPS / "memory" / endpoint / "memory.limit_in_bytes"
+        limit.write_text(str(memory * 1_000_000))
 
 
-def _peak(groups: str) -> float:
+def _peak(name: str) -> float:
     """Return the MB that the fullest endpoint had since this was asked last."""
-    controls = [_GROUPS / "memory" / groups / name / "memory.max_usage_in_bytes" for name in _names()]
+    controls = [groups.GROUPS / "memory" / name / each / "memory.max_usage_in_bytes" for each in _names()]
     most = max(int(control.read_text()) for control in controls)
     for control in controls:
         control.write_text("0")
@@ -170,11 +159,11 @@ def _row(stand: RemoteStorage, case: _Case) -> Row:
     parts = [Path(name) / "part.txt" for name in _names()]
     wanted = Wanted(
         files=tuple(stand.disks / name for name in parts), argv=case.argv, executor="command",
-        rsh=("bash", "-c", _ON_ENDPOINT, case.groups, "%n", " ".join((*stand.rsh, ADDRESS))),
+        rsh=groups.joined(f"{case.groups}/%n", _GROUPS, (*stand.rsh, ADDRESS)),
         limits=Limits(memory=case.memory * 1_000_000),
         disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS), clients=1,
     )  # fmt: skip
-    where, _ = spread(wanted, [(f"*/{name}/part.txt", name) for name in _names()], _no_site)
+    where, _ = spread(wanted, [(f"*/{name}/part.txt", name) for name in _names()], no_site)
     cores = float(len(os.sched_getaffinity(0)))
     where = Spread(where.extents, where.holders, Here(stand.shape(LINK_BITS), cores))
     reasons: list[str] = []
@@ -209,7 +198,7 @@ def _near(wanted: Wanted, where: Spread, shuffled: bool) -> str:
     order = Order(0, ("uniq", "-c"))
     with Shuffle(wanted, order) if shuffled else nullcontext() as shuffle:
         tasks = tasks_of(where.extents, None)
-        result = run_all(wanted, tasks, at_once, 0, digest.update, _drop, _drop, None, shuffle)
+        result = run_all(wanted, tasks, at_once, 0, digest.update, drop, drop, None, shuffle)
     if result.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {result.status} on an endpoint.")
     return digest.hexdigest()
@@ -244,11 +233,3 @@ def _here(argv: tuple[str, ...], files: Sequence[Path]) -> str:
             while data := output.read(1 << 18):
                 digest.update(data)
     return digest.hexdigest()
-
-
-def _drop(_: object) -> None:
-    return
-
-
-def _no_site() -> Site:
-    raise DemoError("there is no service in this experiment")

@@ -65,6 +65,7 @@ SCAN = "scan"
 """By PostgreSQL, where that is installed: its command is made with its database."""
 SERVER = "server"
 """Queries of a server of PostgreSQL, whose tables say where they are read: there is nothing to decide."""
+_NO_SCAN = "The scan cannot be run: PostgreSQL is not installed (apt-get install postgresql)"
 _LINES = 200_000
 _SELECTED = 0.002  # of the lines hold the needle
 
@@ -132,14 +133,16 @@ def measure(
 ) -> list[Cell]:
     """Run the grid and undo all it made, however it ends; raises DemoError, StoppedError."""
     need_root("The experiment", "ses experiment orca")
+    single = scan.installed() if SCAN in grid.programs else None
+    if grid.programs == (SCAN,) and single is None:
+        raise DemoError(f"{_NO_SCAN}, and nothing else is asked for.")
     with interrupts.undoing(progress) as undo:
         work = work_directory(undo, "ses-orca-")
         commands = PROGRAMS | FURTHER
-        single = scan.installed() if SCAN in grid.programs else None
         if single:
             commands[SCAN] = scan.prepare(work, single, max(grid.clients))
         elif SCAN in grid.programs:
-            progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
+            progress(f"{_NO_SCAN}: it is left out")
         places = server.find(build) if SERVER in grid.programs else None
         room = (3 if SERVER in grid.programs else 2) * sum(grid.sizes) + 64
         rate = int(KINDS["alike"].disk_rate)
@@ -262,7 +265,7 @@ def _of_program(
     stand.shape(bits / clients)
     stand.forget(*names)
     return _Work(
-        names, plan(wanted, _no_site),
+        names, plan(wanted, no_site),
         {"near": lambda: _near(all_clients), "here": lambda: ({_here(wanted)}, None)},
     )  # fmt: skip
 
@@ -287,7 +290,7 @@ def _near(clients: list[Wanted]) -> tuple[set[str], float]:
 
 def _one_near(wanted: Wanted) -> tuple[str, float]:
     digest = hashlib.sha256()
-    ended = Conversation(wanted.run(wanted.node or ADDRESS)).hold(digest.update, _drop, None)
+    ended = Conversation(wanted.run(wanted.node or ADDRESS)).hold(digest.update, drop, None)
     if ended.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {ended.status} on the storage node.")
     return digest.hexdigest(), ended.cpu_seconds
@@ -304,11 +307,12 @@ def _here(wanted: Wanted) -> str:
     return digest.hexdigest()
 
 
-def _drop(_data: bytes) -> None:
-    return
+def drop(_: object) -> None:
+    """Take no notice of what a program prints."""
 
 
-def _no_site() -> Site:
+def no_site() -> Site:
+    """Raise DemoError: what is needed of a site is stated."""
     raise DemoError("there is no service in this experiment")
 
 
@@ -343,10 +347,10 @@ def write_text(path: Path, megabytes: int, selected: float = _SELECTED) -> None:
         os.fsync(file.fileno())
 
 
-def right_share(cells: list[Cell]) -> float:
-    """Return the share of right decisions; 1 if there was none."""
+def right_share(cells: list[Cell]) -> float | None:
+    """Return the share of right decisions; ``None`` if there was none."""
     decided = [cell for cell in cells if cell.choice]
-    return sum(cell.right for cell in decided) / len(decided) if decided else 1.0
+    return sum(cell.right for cell in decided) / len(decided) if decided else None
 
 
 def saved_mean(cells: list[Cell]) -> float:

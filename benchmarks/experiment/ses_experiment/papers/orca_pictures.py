@@ -16,7 +16,7 @@ from ses_experiment.papers.storage_node import Series
 def draw(cells: Sequence[Cell], file: Path) -> None:
     """Draw them side by side, the series of each program's last cell.
 
-    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
+    Raises SesError when it cannot be written.
     """
     last = {cell.program: cell for cell in cells}
     with picture(file, 1, 3, (5, 1.6 + 0.3 * len(cells))) as (times, network, processor):

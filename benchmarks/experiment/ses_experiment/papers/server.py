@@ -17,8 +17,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ses.demo.faults import DemoError
-from ses.demo.work import stop
+from ses.demo.processes import started
 
+from ses_experiment import network
 from ses_experiment.papers import scan
 from ses_experiment.papers.storage_node import StorageNode
 from ses_experiment.remote_storage import ADDRESS, RemoteStorage
@@ -83,10 +84,9 @@ class Server:
         scan.quiet([*scan.AS_USER, *initdb])
         postgres = (str(programs / "postgres"), "-D", data, "-k", str(self._folder),
                     "-c", "listen_addresses=", "-c", "fsync=off", "-c", "jit=off")  # fmt: skip
-        client = ("nsenter", f"--net=/run/netns/{stand.client}", *scan.AS_USER)
+        client = (*network.inside(stand.client), *scan.AS_USER)
         with (self._folder / "log").open("wb") as log:
-            process = subprocess.Popen([*client, *postgres], stdout=log, stderr=log, start_new_session=True)
-        undo.callback(stop, process, _READY_SECONDS)  # it waits for sessions, of which none is left
+            process = started([*client, *postgres], undo, _READY_SECONDS, stdout=log, stderr=log)
         self._wait(process)
         self._sql(_EXTENSION.format(build=extension, address=ADDRESS, rsh=self._remote_shell(node)))
 

@@ -29,10 +29,12 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import started
 from ses.share import Region
 
+from ses_experiment.machine import processor_seconds
 from ses_experiment.papers.dedicated import cores, median_between
-from ses_experiment.papers.share_nodes import Nodes, end, set_up
+from ses_experiment.papers.share_nodes import Nodes, set_up
 
 IDLE, PLAIN, FREE, FIRST = "idle", "plain", "core free", "first"
 SLEEPS, POLLS = "core sleeps", "core polls"
@@ -115,18 +117,12 @@ def less(lines: Sequence[Line], arm: str, against: str) -> dict[str, float]:
 def busy(stand: Nodes, on: set[int] | frozenset[int], count: int) -> Iterator[Callable[[], float]]:
     """Load the first node's cores; gives what returns the cores that the load has had since."""
     with ExitStack() as undo:
-        running: list[subprocess.Popen[str]] = []
+        running = []
         for _ in range(count * _LOAD_OF_A_CORE if on else 0):
-            running.append(subprocess.Popen([*stand.nodes[0].inside, "sh", "-c", _FOR_EVER], text=True))
-            undo.callback(end, running[-1])
-            os.sched_setaffinity(running[-1].pid, on)
-        before, began = sum(_used(entry.pid) for entry in running), time.monotonic()
-        yield lambda: (sum(_used(entry.pid) for entry in running) - before) / (time.monotonic() - began)
-
-
-def _used(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            running.append(started([*stand.nodes[0].inside, "sh", "-c", _FOR_EVER], undo).pid)
+            os.sched_setaffinity(running[-1], on)
+        before, began = sum(map(processor_seconds, running)), time.monotonic()
+        yield lambda: (sum(map(processor_seconds, running)) - before) / (time.monotonic() - began)
 
 
 def _ask(

@@ -7,7 +7,6 @@ share the processors, the users and one munged.
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,11 +14,12 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import Processes, started
+from ses.demo.slurm.daemons import start_munged
 from ses.demo.tools import tool
 from ses.demo.work import need_root, work_directory
 
 PORT = 8635
-_READY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,12 @@ class Nodes:
     def start_agent(self, node: Node, undo: ExitStack, *options: str) -> int:
         """Run an agent until ``undo`` ends it; its number."""
         words = [*node.inside, str(self.agent), "--listen", f"{node.address}:{PORT}", *options]
-        process = subprocess.Popen(words, env=self.environment, stderr=subprocess.PIPE, text=True)
-        undo.callback(end, process)
+        process = started(words, undo, env=self.environment, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         first = process.stderr.readline()
         if "listens on" not in first:
             raise DemoError(f"ses-share-agent: {first.strip() or 'it ended'}")
         return process.pid
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    """End a process."""
-    process.terminate()
-    process.wait()
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
 
 
 def set_up(count: int, command: str, agent: Path, undo: ExitStack, interrupts: Interrupts) -> Nodes:
@@ -67,7 +57,10 @@ def set_up(count: int, command: str, agent: Path, undo: ExitStack, interrupts: I
         if not program.exists():
             raise DemoError(f"{program} is missing. Build it: make native; munged is in the package munge.")
     work = work_directory(undo, "ses-share-")
-    environment = {**os.environ, "SES_MUNGE_SOCKET": str(_munged(work, undo, interrupts))}
+    processes = Processes(work / "logs", interrupts)
+    undo.callback(processes.stop_all)
+    environment = {**os.environ, "SES_MUNGE_SOCKET": str(start_munged(work, processes))}
+    processes.wait_ready()
     switch = _namespace(undo, "--net")
     tool(*switch, "ip", "link", "add", "switch", "type", "bridge")
     tool(*switch, "ip", "link", "set", "switch", "up")
@@ -86,28 +79,8 @@ def set_up(count: int, command: str, agent: Path, undo: ExitStack, interrupts: I
 
 def _namespace(undo: ExitStack, *kinds: str) -> tuple[str, ...]:
     """Make namespaces that last as long as a process that sleeps in them; what runs a command there."""
-    process = subprocess.Popen(
-        ["unshare", *kinds, "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE, text=True
-    )
-    undo.callback(end, process)
+    words = ["unshare", *kinds, "sh", "-c", "echo; exec sleep infinity"]
+    process = started(words, undo, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()
     return ("nsenter", "-t", str(process.pid), *(f"--{kind[2:]}" for kind in kinds))
-
-
-def _munged(work: Path, undo: ExitStack, interrupts: Interrupts) -> Path:
-    folder = work / "munge"
-    folder.mkdir(mode=0o755)
-    key = folder / "key"
-    key.touch(0o400)
-    key.write_bytes(secrets.token_bytes(1024))
-    socket = folder / "socket"
-    process = subprocess.Popen(
-        ["/usr/sbin/munged", "--foreground", "--force", "--num-threads=2", "--origin=127.0.0.1",
-         f"--key-file={key}", f"--socket={socket}", f"--pid-file={folder}/pid", f"--seed-file={folder}/seed",
-         f"--log-file={folder}/log"],
-        stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    undo.callback(end, process)
-    interrupts.until(socket.exists, _READY_SECONDS, "munged does not answer")
-    return socket

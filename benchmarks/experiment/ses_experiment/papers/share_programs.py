@@ -20,12 +20,13 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import started
 from ses.demo.tools import tool
 from ses.demo.work import work_directory
 
 from ses_experiment.papers.dedicated import cores
 from ses_experiment.papers.share import PLAIN, POLLS, SLEEPS, options_of
-from ses_experiment.papers.share_nodes import PORT, Nodes, end, set_up
+from ses_experiment.papers.share_nodes import PORT, Nodes, set_up
 
 NODES = 4
 ARMS = (PLAIN, SLEEPS, POLLS)
@@ -123,12 +124,11 @@ def _checkpoint(stand: Nodes, folder: Path, steps: int, used: frozenset[int]) ->
 
 def _run(stand: Nodes, words: Sequence[str], used: frozenset[int]) -> str:
     with ExitStack() as undo:
-        process = subprocess.Popen(
-            words, env=stand.environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        process = started(
+            words, undo, env=stand.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=lambda: os.sched_setaffinity(0, used),
         )  # fmt: skip
-        undo.callback(end, process)
+        output: str
         output, errors = process.communicate()
         if process.returncode != 0:
             raise DemoError(f"{words}: {(errors.splitlines() or ['it is not known why'])[-1]}")

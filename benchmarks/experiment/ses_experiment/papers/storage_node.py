@@ -19,20 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ses.demo.faults import DemoError
-from ses.demo.work import stop
+from ses.demo.processes import started
 
+from ses_experiment import groups, network
 from ses_experiment.remote_storage import RemoteStorage
 
-_GROUPS = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("cpu", "cpuacct")
-_PERIOD_MICROSECONDS = 100_000
 _SAMPLE_SECONDS = 0.1
 _END_SECONDS = 10
 _READ = 1 << 16
-# Name of the group, command that reaches the node: runs what follows there, in the group.
-_IN_GROUP = """group=$0 ssh=$1; shift
-join="for kind in cpu cpuacct; do echo \\$\\$ >/sys/fs/cgroup/\\$kind/$group/cgroup.procs || exit; done"
-exec $ssh "$join; exec ${*@Q}\""""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +57,17 @@ class StorageNode:
     def __init__(self, stand: RemoteStorage, group: str, undo: ExitStack) -> None:
         """Raises DemoError."""
         self._stand, self._group = stand, group
-        self.counted = all(os.access(_GROUPS / kind / "cgroup.procs", os.W_OK) for kind in _CONTROLLERS)
-        for folder in self._folders:
-            folder.mkdir()
-            undo.callback(folder.rmdir)
-        self._inside = subprocess.Popen(["nsenter", f"--net=/run/netns/{stand.storage}", "sleep", "infinity"])
-        undo.callback(stop, self._inside)
-
-    @property
-    def _folders(self) -> list[Path]:
-        return [_GROUPS / kind / self._group for kind in _CONTROLLERS] if self.counted else []
+        self.counted = groups.available(_CONTROLLERS)
+        if self.counted:
+            groups.make(group, _CONTROLLERS, undo)
+        self._inside = started([*network.inside(stand.storage), "sleep", "infinity"], undo)
 
     def become(self, kind: Kind) -> None:
         """Be a node of that kind; raises DemoError without cgroup v1 for a slower one."""
         if kind.processor is not None and not self.counted:
-            raise DemoError(f"No control group of cgroup v1 can slow a node down here ({_GROUPS}).")
+            raise DemoError(f"No control group of cgroup v1 can slow a node down here ({groups.GROUPS}).")
         if self.counted:
-            quota = -1 if kind.processor is None else int(kind.processor * _PERIOD_MICROSECONDS)
-            (_GROUPS / "cpu" / self._group / "cpu.cfs_period_us").write_text(str(_PERIOD_MICROSECONDS))
-            (_GROUPS / "cpu" / self._group / "cpu.cfs_quota_us").write_text(str(quota))
+            groups.give_processor(self._group, kind.processor)
 
     def reached_by(self, address: str) -> tuple[str, tuple[str, ...]]:
         """Return the executor that runs programs on the node, and its own command."""
@@ -90,7 +77,7 @@ class StorageNode:
 
     def entered_by(self, ssh: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs what follows it on the node, in its group, by a command of ssh."""
-        return ("bash", "-c", _IN_GROUP, self._group, " ".join(ssh)) if self.counted else ssh
+        return groups.joined(self._group, _CONTROLLERS, ssh) if self.counted else ssh
 
     @contextmanager
     def watched(self) -> Iterator[Series]:
@@ -118,8 +105,9 @@ class StorageNode:
     @contextmanager
     def serving(self, disk: Path) -> Iterator[list[float]]:
         """Have the node's other service read a file there meanwhile; at the end the list has its MB/s."""
-        joined = "".join(f"echo $$ >{folder}/cgroup.procs; " for folder in self._folders)
-        argv = ["sh", "-c", f'{joined}exec "$0" "$@"', sys.executable, __file__, str(disk)]
+        argv = [sys.executable, "-m", __name__, str(disk)]
+        if self.counted:
+            argv = [*groups.joined(self._group, _CONTROLLERS, ("sh", "-c")), *argv]
         service = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
         rate: list[float] = []
         assert service.stdout is not None
@@ -136,7 +124,8 @@ class StorageNode:
         return int(wire.partition(":")[2].split()[8])
 
     def _used(self) -> int:
-        return int((_GROUPS / "cpuacct" / self._group / "cpuacct.usage").read_text()) if self.counted else 0
+        usage = groups.GROUPS / "cpuacct" / self._group / "cpuacct.usage"
+        return int(usage.read_text()) if self.counted else 0
 
 
 def _serve(file: Path) -> None:

@@ -69,6 +69,11 @@ class Near:
     seconds: float
     same_output: bool
 
+    @property
+    def sent(self) -> float:
+        """Bytes between nodes for each byte of output."""
+        return self.between_bytes / self.output_bytes
+
 
 def measure(
     megabytes: int, interrupts: Interrupts, progress: Callable[[str], None]

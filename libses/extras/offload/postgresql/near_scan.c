@@ -243,17 +243,20 @@ static int scan(const void *in, void *out) {
   from.begin = from.end = 0;
   from.ended = false;
   from.file = open(order->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
-  if (from.file < 0 || fstat(from.file, &about) != 0)
+  if (from.file < 0)
     return fail(strerror(errno));
   int status = 1;
-  piece->identity = about.st_ino;
+  int failed = fstat(from.file, &about);
+  piece->identity = failed ? 0 : about.st_ino;
   piece->rows.data = malloc(PIECE_ROWS + ROW_MAX);
-  if (!S_ISREG(about.st_mode))
+  if (failed || !piece->rows.data)
+    fail(strerror(errno));
+  else if (!S_ISREG(about.st_mode))
     fail("it is not a regular file");
   else if (order->offset > 0 && (piece->identity != order->identity ||
                                  (unsigned long long)about.st_size < order->offset))
     fail("it was replaced while it was read");
-  else if (!piece->rows.data || lseek(from.file, (off_t)order->offset, SEEK_SET) < 0)
+  else if (lseek(from.file, (off_t)order->offset, SEEK_SET) < 0)
     fail(strerror(errno));
   else {
     posix_fadvise(from.file, 0, 0, POSIX_FADV_SEQUENTIAL);

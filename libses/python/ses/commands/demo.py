@@ -8,19 +8,17 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from ses_client.errors import EXIT_FAILED, SesError
+from ses_client.errors import EXIT_FAILED
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing
-from ses.demo.faults import StoppedError
-from ses.demo.interrupts import Interrupts
+from ses.demo.interrupts import stoppable
 from ses.demo.report import Report
 from ses.demo.report import show as show_report
 from ses.demo.run import Options, Running, demonstrate
 from ses.demo.slurm.report import JobsReport, show_jobs
 from ses.demo.slurm.run import demonstrate_jobs
 from ses.output import USUAL, console, line, write_json
-from ses.progress import Progress
 
 
 @click.command(epilog=examples("ses demo", "ses demo --keep"))
@@ -59,7 +57,7 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None,
     if slurm and keep:
         raise click.UsageError("--slurm leaves nothing running: it does not go with --keep.")
     kept = False
-    with Interrupts() as interrupts, Progress(out) as progress:
+    with stoppable(out, lambda number: 0 if kept else 128 + number) as (interrupts, progress):
 
         def show(report: Report | JobsReport) -> None:
             progress.clear()
@@ -76,20 +74,12 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None,
             kept = True
             _show_running(out, running)
 
-        try:
-            options = Options(megabytes, build)
-            report: Report | JobsReport = (
-                demonstrate_jobs(options, interrupts, progress.step, show)
-                if slurm
-                else demonstrate(options, interrupts, progress.step, show, show_running if keep else None)
-            )
-        except StoppedError as stopped:
-            progress.clear()
-            line(out, "Stopped; everything that was made is removed again.")
-            raise SystemExit(0 if kept else 128 + stopped.signal_number) from None
-        except SesError:
-            progress.clear()
-            raise
+        options = Options(megabytes, build)
+        report: Report | JobsReport = (
+            demonstrate_jobs(options, interrupts, progress.step, show)
+            if slurm
+            else demonstrate(options, interrupts, progress.step, show, show_running if keep else None)
+        )
     if not report.verified:
         raise SystemExit(EXIT_FAILED)
 

@@ -7,7 +7,8 @@ bytes written are bytes counted.
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from ses.demo.throttle import Throttle
 from ses.demo.tools import tool
 
 MEGABYTE = 1_000_000
+EXT4 = ("mkfs.ext4", "-q", "-F", "-m", "0", "-N", "1024", "-O", "^has_journal",
+        "-E", "lazy_itable_init=0,nodiscard")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +58,31 @@ class Branch:
         return self.plan.name
 
 
-def loop_branch(plan: BranchPlan, directory: Path, image: Path, undo: ExitStack) -> Branch:
-    """Make an image file, a loop device on it, an ext4 on that, and mount it on ``directory``.
+def loop_branch(
+    plan: BranchPlan, directory: Path, image: Path, undo: ExitStack, made_by: Sequence[str] = EXT4
+) -> Branch:
+    """Make an image file, a loop device on it, a file system on that, and mount it on ``directory``.
 
     Every step's undoing goes onto ``undo`` before the step.  Raises DemoError.
     """
-    directory.mkdir()
     undo.callback(_remove, image)
     with image.open("xb") as file:
         file.truncate(plan.capacity * MEGABYTE)
     undo.callback(_detach, image)
     device = Path(tool("losetup", "--find", "--show", str(image)))
-    tool("mkfs.ext4", "-q", "-F", "-m", "0", "-N", "1024", "-O", "^has_journal",
-         "-E", "lazy_itable_init=0,nodiscard", str(device))  # fmt: skip
     undo.callback(unmount, directory)
-    tool("mount", "-t", "ext4", "-o", "noatime", str(device), str(directory))
-    (directory / "lost+found").rmdir()
-    directory.chmod(0o755)
+    mount_new(device, directory, made_by)
     return Branch(plan, directory, device)
+
+
+def mount_new(device: Path, directory: Path, made_by: Sequence[str] = EXT4) -> None:
+    """Make a file system on a device, and mount it on ``directory``, which is made; raises DemoError."""
+    directory.mkdir()
+    tool(*made_by, str(device))
+    tool("mount", "-o", "noatime", str(device), str(directory))
+    with suppress(FileNotFoundError):
+        (directory / "lost+found").rmdir()
+    directory.chmod(0o755)
 
 
 def fill(branch: Branch) -> None:

@@ -3,6 +3,9 @@
 A signal only leaves a note; ``check()``, called between steps and while waiting, turns the note
 into StoppedError.  So no step is ever half done when the undoing starts, and a second Ctrl-C
 cannot break the undoing.
+
+Ctrl-C at a terminal also reaches programs that were started: what fails after a signal, before anything
+is undone, was stopped by it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,11 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Self
 
+from rich.console import Console
+
 from ses.demo.faults import DemoError, StoppedError
+from ses.output import line
+from ses.progress import Progress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PAUSE_SECONDS = 0.05
@@ -50,6 +57,9 @@ class Interrupts:
         with ExitStack() as undo:
             try:
                 yield undo
+            except Exception:
+                self.check()
+                raise
             finally:
                 self._undoing = True
                 progress("stopping and removing everything")
@@ -75,3 +85,24 @@ class Interrupts:
                 raise DemoError(f"{what} (waited {seconds:g} s).")
             self.pause()
         self.check()
+
+
+@contextmanager
+def stoppable(
+    out: Console, status: Callable[[int], int] = lambda number: 128 + number
+) -> Iterator[tuple[Interrupts, Progress]]:
+    """Yield what long work asks whether it is to stop, and by what it says on ``out`` how far it is.
+
+    Where it was stopped by a signal, the program ends with the ``status`` of that number.
+    """
+    with Interrupts() as interrupts, Progress(out) as progress:
+        try:
+            try:
+                yield interrupts, progress
+            except Exception:
+                progress.clear()
+                interrupts.check()
+                raise
+        except StoppedError as stopped:
+            line(out, "Stopped; everything that was made is removed again.")
+            raise SystemExit(status(stopped.signal_number)) from None

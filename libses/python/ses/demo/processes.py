@@ -1,7 +1,8 @@
 """The processes of the demonstration: started on free ports, ready when they say so, stopped by pid.
 
 Each runs in a session of its own with a log file under the work directory.  A process that ends
-before it is ready is reported with the tail of its log.  Does not restart anything.
+before it is ready is reported with the tail of its log.  Does not restart anything.  Single processes, of
+which nobody waits until they are ready, are started and ended by the functions at the end.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import urllib3
 
@@ -105,11 +108,16 @@ class Processes:
 
     def kill(self, name: str) -> None:
         """Kill a process and its session, as when its machine fails; it is not missed by ``check()``."""
+        end(self._removed(name).process)
+
+    def stop(self, name: str) -> None:
+        """Stop a process, as all are stopped at the end."""
+        _stop([self._removed(name)])
+
+    def _removed(self, name: str) -> Running:
         part = next(part for part in self._running if part.name == name)
         self._running.remove(part)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(part.process.pid, signal.SIGKILL)
-        part.process.wait()
+        return part
 
     def pid(self, name: str) -> int:
         """Return the number of a process."""
@@ -129,10 +137,7 @@ def _stop(running: Sequence[Running]) -> None:
     for part in running:
         with contextlib.suppress(subprocess.TimeoutExpired):
             part.process.wait(max(0.0, deadline - time.monotonic()))
-        # itself if it would not end, and children that outlived it
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(part.process.pid, signal.SIGKILL)
-        part.process.wait()
+        end(part.process)
 
 
 def free_port() -> int:
@@ -173,3 +178,38 @@ def is_socket(path: Path) -> Callable[[], bool]:
         return True
 
     return check
+
+
+def started(
+    argv: Sequence[str | Path], undo: ExitStack, patience: float = _STOP_SECONDS, **options: Any
+) -> subprocess.Popen[Any]:
+    """Start a process in a session of its own, which ``undo`` stops; ``options`` are those of Popen.
+
+    Ctrl-C at the terminal does not reach it.  It has ``patience`` seconds to end.  Raises DemoError when it
+    cannot be started.
+    """
+    options = {"stdin": subprocess.DEVNULL, "start_new_session": True, **options}
+    try:
+        process = subprocess.Popen(argv, **options)
+    except OSError as error:
+        raise DemoError(f"{argv[0]} cannot be started: {error.strerror}.") from error
+    undo.callback(stop, process, patience)
+    return process
+
+
+def stop(process: subprocess.Popen[Any], seconds: float = _STOP_SECONDS) -> None:
+    """Stop a process, by force where that takes longer than ``seconds``."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    end(process)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kill a process that has not ended, and children that outlived it, where it leads a session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+        stream.close()

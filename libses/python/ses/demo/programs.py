@@ -24,7 +24,7 @@ USERS = ("root", NOBODY, "daemon", "games")  # every Debian has these accounts
 _LIMIT_SECONDS = 120.0
 _SAID = 3  # lines of a program that failed: compilers name the cause before they give up
 _MIB = 1 << 20
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Commands = Callable[[str], Sequence[Sequence[str]]]
 
@@ -153,7 +153,7 @@ def _run_command(
     with subprocess.Popen(
         argv,
         cwd=directory,
-        env={"PATH": _PATH, "LC_ALL": "C", "HOME": "/", "TMPDIR": gettempdir(), **environment},
+        env={"PATH": PATH, "LC_ALL": "C", "HOME": "/", "TMPDIR": gettempdir(), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

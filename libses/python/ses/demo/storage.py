@@ -132,18 +132,18 @@ def _slow_down(
 
 
 def mount_union(union: Path, directories: Sequence[Path], undo: ExitStack, further: str = "") -> None:
-    """Mount a union of directories on ``union``, which is made; raises DemoError."""
+    """Mount a union of directories on ``union``, which is made if it is missing; raises DemoError."""
     if not Path("/dev/fuse").exists():
         raise DemoError(
             "There is no /dev/fuse here, so no mergerfs union can be mounted. In a container, give it "
             "that device and the right to mount (--device /dev/fuse --cap-add SYS_ADMIN)."
         )
-    union.mkdir()
+    union.mkdir(exist_ok=True)
     undo.callback(unmount, union)
     tool(
         "mergerfs",
         "-o",
-        # minfreespace: 4 GB by default, more than these branches have
+        # minfreespace: 4 GB by default, more than these branches have; ``further`` may state another
         f"allow_other,use_ino,category.create={CREATE_POLICY},minfreespace=8M,fsname=qstorman-demo"
         + (f",{further}" if further else ""),
         ":".join(str(directory) for directory in directories),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from ses.demo.faults import DemoError
 
@@ -49,16 +47,6 @@ def need_room(directory: Path, megabytes: int) -> None:
             f"{directory.parent} has {free} MB free, and {megabytes} MB are needed. "
             "Set TMPDIR to a directory with more room."
         )
-
-
-def stop(process: subprocess.Popen[Any], seconds: float = 10.0) -> None:
-    """End a process, by force where that takes longer than ``seconds``."""
-    process.terminate()
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _remove(work: Path) -> None:

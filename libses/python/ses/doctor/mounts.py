@@ -42,7 +42,7 @@ def check_mounts(elements: Sequence[Element]) -> Iterator[Finding]:
     def look(mount: str) -> list[dict[str, Any]]:
         return [asdict(finding) for finding in _findings(mount, systems[mount])]
 
-    seen = ask_elsewhere(sorted(systems), lambda: look, patience=_LIMIT_SECONDS)
+    seen = ask_elsewhere(sorted(systems), look, patience=_LIMIT_SECONDS)
     for mount, members in sorted(systems.items()):
         if mount in seen:
             yield from (Finding(**finding | {"state": State(finding["state"])}) for finding in seen[mount])

@@ -28,6 +28,8 @@ def dask_setup(nanny: Any) -> None:
     nanny.worker_kwargs["local_directory"] = chosen.directory
 
 
-def dask_teardown(nanny: Any) -> None:
-    """End the claim, and remove the place."""
+async def dask_teardown(nanny: Any) -> None:
+    """Have the worker end, which Dask does only after this; then end the claim, and remove the place."""
+    if nanny.process is not None:
+        await nanny.kill()
     _claims.pop(nanny.id, ExitStack()).close()

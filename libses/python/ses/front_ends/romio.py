@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ses_client.errors import NotFoundError, SesError
-from ses_client.mounts import MOUNTINFO, parse_mounts
+from ses_client.mounts import MOUNTINFO, mount_of, mount_with
 
 from ses.file_layout import layout_of
 
@@ -48,11 +48,12 @@ def _stripes(directory: Path) -> tuple[int, int]:
 
 
 def _type_of(directory: Path) -> str:
-    device = directory.stat().st_dev
-    mounts = parse_mounts(MOUNTINFO.read_bytes())
-    return next(
-        (mount.type for mount in mounts if mount.device == f"{os.major(device)}:{os.minor(device)}"), ""
-    )
+    here = os.open(directory, os.O_PATH)
+    try:
+        mount = mount_with(mount_of(here), MOUNTINFO.read_bytes())
+    finally:
+        os.close(here)
+    return mount.type if mount else ""
 
 
 def main() -> None:

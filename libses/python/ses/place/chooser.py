@@ -1,9 +1,10 @@
 """Chooses among directories and claims the choice, again and again, with what it saw for a second.
 
-A look at directories and devices takes milliseconds (a process of its own; 120 ms where no device was
-measured before), so that what it saw is kept for ``FRESH`` seconds.  Claims are those of the moment: those of
-others are seen at once.  What ended since the look may have written until then, so its bytes go on counting
-until the next look; nothing is refused before there was one.  One thread at a time.
+A look at directories, devices, and which claims have ended takes milliseconds (a process of its own; 120 ms
+where no device was measured before), so that what it saw is kept for ``FRESH`` seconds, and nobody else waits
+for it.  Claims are those of the moment: those that others make and release are seen at once.  What was
+released since the look may have written until then, so its bytes go on counting until the next look; nothing
+is refused before there was one.  One thread at a time.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ses.elsewhere import end_left_behind
-from ses.place.claims import Claim, boot
+from ses.place.claims import Claim, boot, clock, living
 from ses.place.decision import Candidate, choose, core
 from ses.place.directories import Directory, Looks, identity_of
 from ses.place.ledger import MAX_CLAIMS, Ledger
@@ -28,7 +28,7 @@ from ses.place.request import (
     nothing_fits,
     random_name,
 )
-from ses.place.samples import Sample, clock, measure
+from ses.place.samples import Sample, measure
 
 FRESH = 1.0  # seconds
 _MIN_LETTERS = 4  # in which two names hardly ever agree
@@ -51,7 +51,7 @@ class Chooser:
         self._living: dict[int, Claim] = {}
         self._version = -1
         self._held: dict[str, int] = {}
-        self._measured = True
+        self._seen: tuple[dict[str, Sample], list[Claim]] | None = None  # not yet written down
 
     def place(self, request: Request) -> Placement:
         """Choose a directory and claim it, in one step that no other caller comes between.
@@ -62,10 +62,7 @@ class Chooser:
             with suppress(NothingFitsError):
                 return self._place(request)
         self._look(request.rates)
-        try:
-            return self._place(request)
-        finally:
-            end_left_behind()
+        return self._place(request)
 
     def release(self, claim: Claim) -> None:
         """End a claim; nothing where it is gone.  The next look shows how much was written."""
@@ -97,6 +94,7 @@ class Chooser:
                     claim = self._claim(chosen, request, room, seen)
                     if request.after:
                         self._leave(request.after)
+            self._seen = None
             if row is None:
                 raise nothing_fits(seen)
             try:
@@ -128,36 +126,27 @@ class Chooser:
         claims = self._ledger.claims()
         seen = self._looks.now([claim.path for claim in claims if claim.own_directory], core)
         self._held = {path: held for entry in seen for path, held in entry.held.items()}
-        self._measured = False
         self._left_out = [Candidate(directory=entry, reason=entry.reason) for entry in seen if entry.reason]
         usable = [entry for entry in seen if not entry.reason]
         devices = {entry.device for entry in usable}
         since = {**self._known, **{claim.id: claim for claim in claims}}.values()
         samples = measure(devices, self._ledger.samples(boot()), began=_began(since))
-        with self._ledger.transaction():
-            self._ledger.keep(samples, boot())
         self._candidates = [_candidate(entry, samples.get(entry.device), rates) for entry in usable]
+        lives = {claim.id for claim in living(claims)}
+        self._seen = samples, [claim for claim in claims if claim.id not in lives]
         self._known, self._version = {}, -1
         self._until = time.monotonic() + FRESH
 
     def _count(self) -> None:
-        """Count the claims anew where another wrote since, and forget those that have ended."""
+        """Write down what was seen, and count the claims anew where another wrote since."""
+        if self._seen is not None:
+            samples, ended = self._seen
+            self._ledger.keep(samples, boot())
+            self._ledger.end(ended, self._held)
         version = self._ledger.version()
         if version == self._version:
             return
-        now = time.time()
-        claims = self._ledger.claims()
-        ended = [entry for entry in claims if entry.has_ended(now)]
-        # What was written into others is seen by the next look.
-        end(
-            self._ledger,
-            [entry for entry in ended if not (self._measured and entry.own_directory)],
-            self._held,
-        )
-        self._measured = True
-        self._living = {entry.id: entry for entry in claims}
-        for entry in ended:
-            del self._living[entry.id]
+        self._living = {claim.id: claim for claim in self._ledger.claims() if not claim.is_released}
         self._known |= self._living
         for candidate in self._candidates:
             candidate.update(streams=0, reserved=0, last=0)
@@ -196,6 +185,7 @@ class Chooser:
             "boot": boot(),
             "bytes": request.size or room or 0,
             "made": time.time(),
+            "at": clock(),
             "streams": 1,
             "size": request.size,
             "label": request.mkdir,
@@ -214,16 +204,8 @@ def _began(claims: Iterable[Claim]) -> dict[str, list[float]]:
     began: dict[str, list[float]] = {}
     for claim in claims:
         if claim.boot == boot():
-            began.setdefault(claim.device, []).append(clock() - (time.time() - claim.made))
+            began.setdefault(claim.device, []).append(claim.at)
     return began
-
-
-def end(ledger: Ledger, claims: Iterable[Claim], held: Mapping[str, int]) -> None:
-    """Forget claims, and note what was written into the directories that were made for them."""
-    for claim in claims:
-        if claim.label is not None and (size := held.get(claim.path)) is not None:
-            ledger.learn(claim.user, claim.label, size)
-        ledger.remove(claim)
 
 
 def _candidate(seen: Directory, sample: Sample | None, rates: Mapping[str, float]) -> Candidate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -16,14 +17,16 @@ LEASE = 24 * 3600.0  # seconds
 _LONGEST = 366 * 24 * 3600.0
 _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 _PROC = Path("/proc")
-_STEP = re.compile(rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)")
+FIRST_NAMESPACE = 4026531836
+"""Of PIDs, in every kernel (PROC_PID_INIT_INO): processes of all others are seen in it."""
+_STEP = rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)"
 
 
 class Holder(Message):
     """What a claim lasts as long as; ``until`` (seconds since the epoch) counts where nothing else is known.
 
     A process differs from a later one of its number by when it started, in ticks since the machine did, and
-    is looked for in the PID namespace it was named in.
+    has its number in the PID namespace it was named in.
     """
 
     until: float
@@ -48,6 +51,7 @@ class Holder(Message):
 class Claim(Holder):
     """One stream, and ``bytes``, on ``file_system`` and ``device``, whose names hold since ``boot`` only.
 
+    It was ``made`` (seconds since the epoch) ``at`` a second of the machine, whose clock may be set.
     ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
     is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, ``label`` what directories
     like this one are called (``run-XXXX``), and ``asked`` what else was asked for (``request.py``).
@@ -63,6 +67,7 @@ class Claim(Holder):
     boot: str
     bytes: int
     made: float
+    at: float
     streams: int = 1
     size: int | None = None
     label: str | None = None
@@ -74,17 +79,37 @@ class Claim(Holder):
         """Whether the directory was made for the claim: what is in it was written under the claim."""
         return self.path != self.base
 
+    @property
+    def is_released(self) -> bool:
+        """Whether it was ended, and is kept until what was written under it is known."""
+        return self.until == 0
+
     def is_on(self, base: str, name: str) -> bool:
         """Return whether it lies on the file system, or device, that a directory is on now."""
         return self.base == base or (self.boot == boot() and name in (self.file_system, self.device))
 
-    def has_ended(self, now: float) -> bool:
+    def has_ended(self) -> bool:
         """Return whether it counts no more."""
-        if (self.pid is not None or self.job is not None) and self.boot != boot():
+        is_of_now = self.boot == boot()
+        if (self.pid is not None or self.job is not None) and not is_of_now:
             return True
         if self.pid is not None and self.namespace == namespace():
             return not self.lives
-        return now >= self.until and not (self.pid is None and of_process(self).lives)
+        if self.pid is not None and _sees_all():
+            return (self.pid, self.started) not in _below()
+        lasts, now = (self.until - self.made, clock() - self.at) if is_of_now else (self.until, time.time())
+        return now >= lasts and not (self.pid is None and of_process(self).lives)
+
+
+def living(claims: Iterable[Claim]) -> list[Claim]:
+    """Return those that have not ended."""
+    _below.cache_clear()
+    return [claim for claim in claims if not claim.has_ended()]
+
+
+def clock() -> float:
+    """Return seconds since the machine started."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @cache
@@ -134,7 +159,7 @@ def of_process(held: Holder) -> Holder:
         with suppress(OSError):
             if (entry / "comm").read_bytes() != b"slurmstepd\n":
                 continue
-            step = _STEP.search((entry / "cmdline").read_bytes())
+            step = re.search(_STEP, (entry / "cmdline").read_bytes())
             if step is not None and step[1].decode() == held.job:
                 pids[step[2].decode()] = int(entry.name)
     pid = pids.get("extern") or pids.get("batch") or next(iter(pids.values()), None)
@@ -164,9 +189,27 @@ def _lives(pid: int, started: int | None) -> bool:
     return _started(pid) == started  # it ended, and its number is another's, between the two questions
 
 
+def _sees_all() -> bool:
+    """Return whether processes of all namespaces are seen: /proc may hide those of others."""
+    return namespace() == FIRST_NAMESPACE and _started(1) is not None
+
+
+@cache
+def _below() -> set[tuple[int, int | None]]:
+    """Return number and start of each process of namespaces below the first one, by each of its numbers."""
+    numbered = set()
+    for entry in _PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            words = (entry / "status").read_bytes().partition(b"NSpid:")[2].partition(b"\n")[0].split()
+            if len(words) > 1:
+                numbered |= {(int(word), _started(int(entry.name))) for word in words[1:]}
+    return numbered
+
+
 def _started(pid: int) -> int | None:
     try:
-        words = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        with open(f"/proc/{pid}/stat", "rb") as stat:  # noqa: PTH123  # pathlib would take longer than the read
+            words = stat.read().rpartition(b")")[2].split()
     except OSError:
         return None
     return None if words[0] in (b"Z", b"X") else int(words[19])

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ses_client.devices import name_of, server_of
 from ses_client.errors import NotFoundError, UsageError
-from ses_client.mounts import MOUNTINFO, file_system_at, parse_mounts
+from ses_client.mounts import MOUNTINFO, file_system_at, mount_with
 
 from ses.literal import PREFIXES, element, literal
 from ses.place.directories import look_at
@@ -76,7 +76,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name of a set: letters, digits, '.', '_' and '-'.")
     paths = [os.path.abspath(entry) for entry in given]  # noqa: PTH100  # links stay: nodes may differ
-    mounts = parse_mounts(MOUNTINFO.read_bytes())
+    mounts = MOUNTINFO.read_bytes()
     host, seen = socket.gethostname(), dict[str, str]()
     directories = []
     for called, path, entry in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):
@@ -84,7 +84,7 @@ def look(name: str, given: Sequence[str]) -> DirectorySet:
             raise NotFoundError(f"{path}: {entry.reason}.")
         if (same := seen.setdefault(entry.identity, path)) != path or paths.count(path) > 1:
             raise UsageError(f"{path} is given twice{'' if same == path else f', also as {same}'}.")
-        mount = next((mount for mount in mounts if mount.number == entry.mount), None)
+        mount = mount_with(entry.mount, mounts)
         source = mount.source if mount else ""
         directories.append(
             Described(

@@ -1,14 +1,15 @@
 """What directories are like now: where they are, whether one may write there, how much is free.
 
-Another process looks at them (:mod:`ses.elsewhere`).
+Another process looks at those that may hang (:mod:`ses.elsewhere`).
 """
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
@@ -17,10 +18,14 @@ from ses_client.devices import device_of, file_system_of
 from ses_client.messages.message import Message
 from ses_client.mounts import MOUNTINFO, Mount, mount_of, parse_mounts
 
-from ses.elsewhere import PATIENCE, ask_elsewhere
+from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
 
 _LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
+_OF_MACHINE = ("btrfs", "ext2", "ext3", "ext4", "tmpfs", "xfs")  # file systems that hang with their disk only
+_ADDED_WITHIN = (
+    PATIENCE / 4
+)  # seconds for claimed directories together: with many, those left are not added up
 
 
 class Directory(Message):
@@ -75,28 +80,53 @@ def look_at(
 
     Calls ``meanwhile``.
     """
+    mounts = parse_mounts(MOUNTINFO.read_bytes())
+    numbered = {mount.number: mount for mount in mounts}
+    hanging = {mount.point for mount in mounts if mount.type not in _OF_MACHINE}
+    here = [name for name in given if _is_here(name, hanging)]
+    there = [name for name in given if name not in here]
 
-    def begin() -> Callable[[str], dict[str, Any]]:
-        mounts = {mount.number: mount for mount in parse_mounts(MOUNTINFO.read_bytes())}
-        return lambda name: _seen(name, claimed, mounts)
+    def look(name: str) -> dict[str, Any]:
+        return _seen(name, claimed, numbered)
 
-    answers = ask_elsewhere(given, begin, meanwhile, patience)
+    answers = ask_elsewhere(there, look, meanwhile, patience) if there else {}
+    if not there:
+        meanwhile()
+    answers |= ask_here(here, look, patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
     return [Directory(given=entry, **answers.get(entry, late)) for entry in given]
 
 
+def _is_here(name: str, hanging: Collection[str]) -> bool:
+    """Return whether a way leads over file systems that hang seldom, and over no links."""
+    way = ""
+    for part in os.path.abspath(name).split("/")[1:]:  # noqa: PTH100  # pathlib would take longer
+        way += f"/{part}"
+        if way in hanging or os.path.islink(way):  # noqa: PTH114
+            return False
+    return True
+
+
 def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+    here = -1
     try:
         here = os.open(given, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        status, space = os.fstat(here), os.fstatvfs(here)
+        return _seen_of(here, claimed, mounts)
     except OSError as error:
         return {"reason": f"it cannot be looked at: {error.strerror}"}
+    finally:
+        if here >= 0:
+            os.close(here)
+
+
+def _seen_of(here: int, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+    status, space = os.fstat(here), os.fstatvfs(here)
     entry = f"/proc/self/fd/{here}"
     path = os.readlink(entry)  # noqa: PTH115  # what pathlib loads at first takes longer than all of this
     below = [item for item in claimed if item.startswith(f"{path.rstrip('/')}/")]
     number = mount_of(here)
     mount = mounts.get(number)
-    file_system = file_system_of(mount, status.st_dev)
+    file_system, until = file_system_of(mount, status.st_dev), time.monotonic() + _ADDED_WITHIN
     reason = ""
     if space.f_flag & os.ST_RDONLY:
         reason = "it is mounted read-only"
@@ -114,7 +144,7 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
         "device": device_of(mount, file_system),
         "size": space.f_blocks * space.f_frsize,
         "free": space.f_bavail * space.f_frsize,
-        "held": {item: held for item in below if (held := _held(item, status.st_dev)) is not None},
+        "held": {item: held for item in below if (held := _held(item, status.st_dev, until)) is not None},
     }
 
 
@@ -130,14 +160,16 @@ def held_in(directory: str) -> int | None:
     return None
 
 
-def _held(directory: str, device: int) -> int | None:
-    """Return the bytes below a directory; ``None`` where they are many files, or one may not look."""
+def _held(directory: str, device: int, until: float = math.inf) -> int | None:
+    """Return the bytes below a directory; ``None``: they are many files, one may not look, or it is late."""
     left, total, waiting = _MAX_ENTRIES, 0, [directory]
     try:
         top = os.lstat(directory)
         if not stat.S_ISDIR(top.st_mode) or top.st_dev != device:
             return None
         while waiting:
+            if time.monotonic() > until:
+                return None
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     left -= 1

@@ -18,7 +18,7 @@ import random
 import stat
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ses_client.errors import SesError
 
-from ses.elsewhere import end_left_behind
 from ses.place.directories import Directory, Looks
 from ses.place.sets import DirectorySet
 
@@ -68,7 +67,7 @@ class FileSet:
     def __init__(self, directories: DirectorySet) -> None:
         self._set = directories
         self._begin()
-        self._places: tuple[list[str], Places] | None = None
+        self._places: Places | None = None
 
     def open(
         self,
@@ -211,17 +210,13 @@ class FileSet:
             number = errno.ENOSPC if isinstance(error, NothingFitsError) else errno.EIO
             raise OSError(number, error.full_message) from error
 
-    def _prepared(self, among: Sequence[str], rates: Mapping[str, str], **more: Any) -> Places:
-        """Return what chooses from the directories that answer now."""
-        from ses.api.prepared import Places
+    def _prepared(self, among: Sequence[str], **more: Any) -> Places:
+        """Return what chooses from the directories; of equal ones it chooses the first."""
+        if self._places is None:
+            from ses.api.prepared import Places
 
-        there = {entry.given for entry in self._looked_at() if entry.path}
-        answering = [given for given in among if given in there]
-        if self._places is None or self._places[0] != answering:
-            shuffled = random.sample(answering, len(answering))  # of equal ones the first is chosen
-            stated = {given: rate for given, rate in rates.items() if given in answering}
-            self._places = answering, Places(shuffled, rates=stated, **more)
-        return self._places[1]
+            self._places = Places(random.sample(among, len(among)), **more)
+        return self._places
 
     def _existing(self, name: str) -> list[Entry]:
         entries = self._all(name)
@@ -272,9 +267,7 @@ class FileSet:
         if self._process != os.getpid():
             self._begin()  # a thread that is not here may be in the middle of a look
         with self._lock:
-            seen = self._looks.now()
-            end_left_behind()
-            return seen
+            return self._looks.now()
 
 
 class _Raw(io.FileIO):

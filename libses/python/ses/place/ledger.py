@@ -14,13 +14,15 @@ import os
 import sqlite3
 import stat
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from ses_client.devices import server_of
 from ses_client.errors import NotFoundError, SesError, UsageError
 from ses_client.messages.message import Message
+from ses_client.mounts import MOUNTINFO, mount_of, mount_with
 
 from ses.place.claims import Claim
 from ses.place.samples import Sample
@@ -35,6 +37,7 @@ _LARGEST = 2**62  # of any number
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
+_SHARED = ("beegfs", "gpfs")  # file systems of several machines whose mounts name no server
 _held_open: dict[tuple[int, int], int] = {}
 _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL)",
@@ -83,6 +86,7 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, file: Path, identity: tuple[int, int]) -> None:
         self._connection = connection
         self._identity = identity
+        self._claims: dict[tuple[int, str], Claim] = {}  # as they were read last
         self.file = file
 
     @contextmanager
@@ -139,10 +143,11 @@ class Ledger:
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
         query = f"SELECT id, text FROM claim ORDER BY id LIMIT {MAX_CLAIMS + 1}"
-        claims = [self._claim(*row) for row in self._connection.execute(query).fetchall()]
-        if len(claims) > MAX_CLAIMS:
+        before, rows = self._claims, self._connection.execute(query).fetchall()
+        if len(rows) > MAX_CLAIMS:
             raise self._damaged(f"it has more than {MAX_CLAIMS:,} claims")
-        return claims
+        self._claims = {row: before.get(row) or self._claim(*row) for row in rows}
+        return [*self._claims.values()]
 
     def _claim(self, number: int, text: str) -> Claim:
         claim = self._read(Claim, text).but(id=number)
@@ -160,17 +165,23 @@ class Ledger:
         added = self._connection.execute("INSERT INTO claim VALUES (NULL, ?)", (json.dumps(claim),))
         return claim.but(id=added.lastrowid)
 
-    def remove(self, claim: Claim) -> None:
-        """Forget a claim."""
-        self._connection.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
+    def remove(self, claim: Claim) -> bool:
+        """Forget a claim; return whether it was there."""
+        return self._connection.execute("DELETE FROM claim WHERE id = ?", (claim.id,)).rowcount > 0
+
+    def end(self, claims: Iterable[Claim], held: Mapping[str, int]) -> None:
+        """Forget claims, and note what was written into the directories that were made for them."""
+        for claim in claims:
+            size = None if claim.label is None else held.get(claim.path)
+            if self.remove(claim) and size is not None:
+                self._learn(claim.user, str(claim.label), size)
 
     def change(self, claim: Claim, **values: float | None) -> None:
         """Write down what a claim stands for by now, and until when."""
         change = "UPDATE claim SET text = json_patch(text, ?) WHERE id = ?"
         self._connection.execute(change, (json.dumps(values), claim.id))
 
-    def learn(self, user: int, label: str, size: int) -> None:
-        """Note how much was written into a directory of this label in the end."""
+    def _learn(self, user: int, label: str, size: int) -> None:
         self._connection.execute("INSERT INTO size VALUES (NULL, ?, ?, ?)", (user, label, size))
         self._connection.execute(f"DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - {_MAX_SIZES}")
 
@@ -215,7 +226,9 @@ def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int]:
         elif not create and not os.path.lexists(file):
             raise NotFoundError(f"There is no claim: nothing is claimed in {file}.")
         _check_folder(file.parent, own=own)
-        if create:
+        if create and not os.path.lexists(file):
+            if not own:
+                _check_machine(file.parent)
             _make(file)
         return _regular(file)
     except OSError as error:
@@ -265,6 +278,20 @@ def _check_folder(folder: Path, *, own: bool) -> None:
         raise UsageError(f"Anybody may write in {folder}: no ledger is kept there. Name another by --ledger.")
     if own and status.st_uid != os.geteuid():
         raise UsageError(f"{folder} is not yours: no ledger is kept there. Name one by --ledger.")
+
+
+def _check_machine(folder: Path) -> None:
+    """Raise UsageError for a directory that other machines have: processes and locks are those of one."""
+    here = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        mount = mount_with(mount_of(here), MOUNTINFO.read_bytes())
+    finally:
+        os.close(here)
+    if mount is not None and (mount.type in _SHARED or server_of(mount.source)):
+        raise UsageError(
+            f"Other machines may have {folder} ({mount.source}): no ledger is kept there. "
+            "Name one on a disk of this machine by --ledger."
+        )
 
 
 def _make(file: Path) -> None:

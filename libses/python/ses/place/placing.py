@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import Any
 
 from ses_client.errors import NotFoundError, SesError, UsageError
 
-from ses.elsewhere import end_left_behind
-from ses.place.chooser import Chooser, end
-from ses.place.claims import Claim, Holder
+from ses.place.chooser import Chooser
+from ses.place.claims import Claim, Holder, living
 from ses.place.decision import need_core
 from ses.place.directories import look_at
-from ses.place.ledger import Ledger, opened
+from ses.place.ledger import opened
 from ses.place.request import NothingFitsError, Placement, Request, again, request_of
 
 __all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again", "request_of"]
@@ -43,7 +41,7 @@ def place_again(
     """
     need_core()
     with opened(file, create=False) as ledger:
-        claim = _named(named, _living(ledger))
+        claim = _named(named, living(ledger.claims()))
         if claim.user != os.geteuid():
             raise SesError(f"Claim {claim.id} is another user's.", "Only who made it can go on with it.")
         request = again(claim, size, holder)
@@ -54,7 +52,7 @@ def claims_on(among: Sequence[str], file: Path | None = None) -> list[Claim]:
     """Return the claims that count, on the file systems of these directories, or all of them."""
     claims: list[Claim] = []
     with suppress(NotFoundError), opened(file, create=False) as ledger:
-        claims = _living(ledger)
+        claims = living(ledger.claims())
     if not among:
         return claims
     seen = look_at(list(dict.fromkeys(among)))
@@ -70,11 +68,10 @@ def release(named: str, file: Path | None = None, user: int | None = None) -> Cl
     Raises NotFoundError and UsageError.
     """
     with opened(file, create=False) as ledger:
-        claim = _named(named, _living(ledger), user)
+        claim = _named(named, living(ledger.claims()), user)
         seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
         with ledger.transaction():
-            end(ledger, [claim], {path: held for entry in seen for path, held in entry.held.items()})
-        end_left_behind()
+            ledger.end([claim], {path: held for entry in seen for path, held in entry.held.items()})
         return claim
 
 
@@ -98,11 +95,6 @@ def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Clai
     if matching:
         raise SesError(f"Claim {matching[0].id} is another user's.", "Only who made it can release it.")
     raise NotFoundError(f"There is no claim{named and ' '}{named}. List them by ses places.")
-
-
-def _living(ledger: Ledger) -> list[Claim]:
-    now = time.time()
-    return [claim for claim in ledger.claims() if not claim.has_ended(now)]
 
 
 def as_json(placement: Placement) -> dict[str, Any]:

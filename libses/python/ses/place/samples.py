@@ -11,9 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ses_client.devices import MOUNTSTATS, NFS, SYS, parse_mountstats
+from ses_client.devices import MOUNTSTATS, NFS, SYS, parse_mountstats, stat_of
 from ses_client.messages.message import Message
 from ses_client.mounts import parse_mounts
+
+from ses.place.claims import clock
 
 SHORTEST, LONGEST = 0.1, 5.0  # seconds between two looks: less is chance, more is of another time
 _PAUSE = 0.12
@@ -59,11 +61,6 @@ class Sample(Message):
         return self.learned / self.seconds if self.seconds >= _ENOUGH and self.learned > 0 else None
 
 
-def clock() -> float:
-    """Return seconds since the machine started."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 def counters_of(
     devices: Iterable[str], sys: Path = SYS, mountstats: Path = MOUNTSTATS
 ) -> dict[str, Counters]:
@@ -71,8 +68,9 @@ def counters_of(
     asked = set(devices)
     counters = {}
     for name in asked:
-        with suppress(OSError, ValueError, IndexError):
-            counted = parse_block((sys / "dev/block" / name / "stat").read_bytes().decode("ascii"))
+        with suppress(ValueError, IndexError):
+            numbers = [int(word) for word in stat_of(sys, name)["stat"].split()]
+            counted = Counters(numbers[9], numbers[10], (numbers[2] + numbers[6]) * _SECTOR)
             if counted.busy_ms or counted.moved:  # one that never counted is in use all the same
                 counters[name] = counted
     if any(name.startswith(NFS) for name in asked):
@@ -83,12 +81,6 @@ def counters_of(
                 of = servers[name.removeprefix(NFS)]
                 counters[name] = Counters(of.round_trip_ms, of.whole_ms, of.read + of.written)
     return counters
-
-
-def parse_block(text: str) -> Counters:
-    """Return the counters in ``/sys/block/DEVICE/stat``.  Raises ValueError or IndexError."""
-    numbers = [int(word) for word in text.split()]
-    return Counters(numbers[9], numbers[10], (numbers[2] + numbers[6]) * _SECTOR)
 
 
 def measure(

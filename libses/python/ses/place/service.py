@@ -31,14 +31,13 @@ from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
 from ses.elsewhere import close_all_from
-from ses.place.claims import Holder, holder, namespace, of_process
+from ses.place.claims import FIRST_NAMESPACE, Holder, holder, namespace, of_process
 from ses.place.directories import held_in
 from ses.place.request import check_name, random_name
 
 T = TypeVar("T")
 _TRIES, _PAUSE = 5, 1.0  # while the service starts again
 _NAMES = 100  # that are tried for a directory to make
-_FIRST_NAMESPACE = 4026531836  # of pids, in every kernel (PROC_PID_INIT_INO)
 _LOOK_EVERY = 1.0
 
 
@@ -135,7 +134,7 @@ def _stated_size(place: Place) -> int | None:
 
 def needs_renewal(place: Place) -> bool:
     """Return whether who asked for a place has to renew it, at first at least."""
-    in_own_namespace = namespace() != _FIRST_NAMESPACE
+    in_own_namespace = namespace() != FIRST_NAMESPACE
     return place.renewed_by == "caller" or (
         place.renewed_by == "node" and in_own_namespace and not place.followed
     )

@@ -1,4 +1,8 @@
-"""Running commands of Slurm."""
+"""Running commands of Slurm, by what they are given and not by what their caller has them do otherwise.
+
+Each takes options from variables: ``SQUEUE_USERS`` leaves out jobs, ``SCANCEL_STATE`` cancels no others,
+``SLURM_LABELIO`` writes before each line of a task whose it is.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import subprocess
 from ses_client.errors import SesError
 
 _SECONDS = 60.0
+_OPTIONS = ("SQUEUE_", "SCANCEL_", "SLURM_LABELIO", "SLURM_DEBUG")
 
 
 def scontrol(*arguments: str) -> str:
@@ -20,11 +25,16 @@ def squeue(*arguments: str) -> str:
     return _printed("squeue", *arguments)
 
 
+def environment() -> dict[str, str]:
+    """Return the environment without what has commands of Slurm leave something out or show it otherwise."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OPTIONS)}
+
+
 def _printed(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, errors="surrogateescape",
-            timeout=_SECONDS, check=False, env={**os.environ, "LC_ALL": "C.UTF-8"},
+            timeout=_SECONDS, check=False, env={**environment(), "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
     except FileNotFoundError:
         raise SesError(f"{program} is not there: run this where commands of Slurm are.") from None

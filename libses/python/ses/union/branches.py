@@ -81,7 +81,7 @@ def look(mount: Path) -> Union:
     union = read_union(mount)
     name = _name(Path(union.mount_point).name) or "union"
     paths = [branch.path for branch in union.branches]
-    seen = ask_elsewhere(paths, lambda: _file_system)
+    seen = ask_elsewhere(paths, _file_system)
     if silent := [path for path in paths if path not in seen]:
         raise SesError(f"{', '.join(silent)} did not answer within {PATIENCE:g} s. See findmnt and dmesg.")
     return Union(

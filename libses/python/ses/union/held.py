@@ -101,7 +101,7 @@ def held_here(mounts: Sequence[str]) -> dict[str, str]:
     Those of a union that hangs are not known.
     """
     held_back: dict[str, str] = {}
-    for of_union in ask_elsewhere(mounts, lambda: _reasons_at).values() if mounts else ():
+    for of_union in ask_elsewhere(mounts, _reasons_at).values() if mounts else ():
         held_back |= of_union
     return held_back
 

@@ -21,7 +21,7 @@ def hidden(paths: Iterable[str]) -> list[tuple[str, str]]:
     advice = {}
     looked_at = [*map(Path, paths)]
     above = {str(parent) for path in looked_at for parent in path.parents}
-    shut = ask_elsewhere(sorted(above), lambda: _is_shut)
+    shut = ask_elsewhere(sorted(above), _is_shut)
     for path in looked_at:
         closed = next((folder for folder in _CLOSED if path.is_relative_to(folder)), None)
         if closed is not None:

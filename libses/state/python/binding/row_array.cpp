@@ -23,14 +23,15 @@ void RowArray::separate() {
 void RowArray::text(std::string_view value) {
   separate();
   _text += R"(\")";
-  for (std::size_t at = 0; at < value.size();) {
-    std::size_t next = std::min(value.find_first_of("\"\\", at), value.size());
-    _text += value.substr(at, next - at);
-    if (next < value.size()) {
-      _text += R"(\\\)";
-      _text += value[next++];
+  while (!value.empty()) {
+    auto special = std::ranges::find_if(value, [](char c) { return c == '"' || c == '\\'; });
+    auto before = static_cast<std::size_t>(special - value.begin());
+    _text += value.substr(0, before);
+    value.remove_prefix(before);
+    if (!value.empty()) {
+      (_text += R"(\\\)") += value.front();
+      value.remove_prefix(1);
     }
-    at = next;
   }
   _text += R"(\")";
 }
@@ -55,10 +56,12 @@ void RowArray::bytes(std::string_view value) {
   static constexpr char digits[] = "0123456789abcdef";
   separate();
   _text += R"(\"\\\\x)";
+  auto at = _text.size();
+  _text.resize(at + 2 * value.size());
   for (char character : value) {
     auto byte = static_cast<unsigned char>(character);
-    _text += digits[byte >> 4U];
-    _text += digits[byte & 15U];
+    _text[at++] = digits[byte >> 4U];
+    _text[at++] = digits[byte & 15U];
   }
   _text += R"(\")";
 }

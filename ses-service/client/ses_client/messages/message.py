@@ -6,6 +6,7 @@ Distributions whose Python runs ``ses`` have no library of the kind, a dataclass
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -77,12 +78,22 @@ def _member(name: str, default: Any) -> property:
 
 @cache
 def _readers(kind: type[Message]) -> dict[str, tuple[_Reader, bool, bool]]:
+    hints = {}
+    for base in reversed(kind.__mro__):
+        for name, text in vars(base).get("__annotations__", {}).items():
+            hints[name] = _hint(text, base.__module__)
     readers = {}
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in hints.items():
         nullable = type(None) in get_args(hint)
         needed = not nullable and getattr(kind, name).fget({}) is None
         readers[name] = (_reader(hint), needed, nullable)
     return readers
+
+
+@cache
+def _hint(text: str, module: str) -> Any:
+    """Return the type that an annotation names; most are those of several members."""
+    return get_type_hints(types.SimpleNamespace(__annotations__={"": text}), vars(sys.modules[module]))[""]
 
 
 def _reader(hint: Any) -> _Reader:

@@ -20,6 +20,7 @@ from ses_service.model.limits import MAX_APPLICATION, MAX_BOUND, MAX_NAME
 
 _MAX_HINTS = 20  # unknown terms: a near one takes a millisecond to find
 _MAX_SHARING = 5  # named
+_WHERE = (QSM.servedBy, QSM.fileSystem)  # beside a target
 _DEEPEST = 4  # of nodes without a name in others
 
 
@@ -37,6 +38,7 @@ def faults(description: Graph) -> Iterator[Fault]:
     """Yield the faults of a description, in no order."""
     yield from _unknown_terms(description)
     yield from _shared_names(description)
+    yield from _shared_targets(description)
     yield from _sets_of_one(description)
     yield from _long_names(description)
     yield from _misfit_requirements(description)
@@ -78,12 +80,29 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         for name in description.objects(element, QSM.name):
             seen.setdefault((owner, str(name)), []).append(element)
     for (within, shared), sharing in seen.items():
-        names = sorted({short(iri) for iri in sharing})
-        more = ["others"] if len(names) > _MAX_SHARING else []
-        all_of_them = " and ".join([*names[:_MAX_SHARING], *more])
         where = "; each storage system needs its own" if within is None else " in one storage system"
-        for node in set(sharing) if len(set(sharing)) > 1 else ():
-            yield Fault(node, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
+        yield from _shared(sharing, f"share the name {shared!r}{where}", QSM.name)
+
+
+def _shared_targets(description: Graph) -> Iterator[Fault]:
+    """Yield elements that are one: directories of one path may lie on several servers, or file systems."""
+    seen: dict[tuple[str, object, object], list[Node]] = {}
+    for element, owner in description.subject_objects(QSM.elementOf):
+        where = tuple(frozenset(description.objects(element, property_)) for property_ in _WHERE)
+        for target in description.objects(element, QSM.target):
+            seen.setdefault((str(target), owner, where), []).append(element)
+    for (shared, _, _), sharing in seen.items():
+        message = f"share the target {shared!r} in one storage system: state it of one element"
+        yield from _shared(sharing, message, QSM.target)
+
+
+def _shared(sharing: Iterable[Node], message: str, property_: Node) -> Iterator[Fault]:
+    nodes = set(sharing)
+    names = sorted(map(short, nodes))
+    more = ["others"] if len(names) > _MAX_SHARING else []
+    all_of_them = " and ".join([*names[:_MAX_SHARING], *more])
+    for node in nodes if len(nodes) > 1 else ():
+        yield Fault(node, f"{all_of_them} {message}", property_)
 
 
 def _sets_of_one(description: Graph) -> Iterator[Fault]:

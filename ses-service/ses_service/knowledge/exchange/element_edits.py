@@ -161,6 +161,9 @@ def _stated(
             after.pop(property_, None)
         else:
             after[property_] = frozenset({fact})
+    if facts.get(QSM.target) != after.get(QSM.target):  # what ses discover wrote is of the one before
+        for property_ in (QSM.fileSystem, QSM.device):
+            after.pop(property_, None)
     return {**site, **servers, subject: after}
 
 

@@ -27,7 +27,7 @@ def pairs(results: Sequence[Result]) -> list[tuple[float, float]]:
 def draw_paper(compared: Sequence[Comparison], results: Sequence[Result], file: Path) -> None:
     """Draw Table 1 (gains), and Figure 4 (pairs of users) of the paper and as measured.
 
-    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
+    Raises SesError when it cannot be written.
     """
     half = [entry for entry in compared if entry.who == "half"]
     few, last = min(entry.users for entry in half), half[-1].background

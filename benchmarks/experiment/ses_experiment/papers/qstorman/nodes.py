@@ -24,6 +24,7 @@ from ses.demo.chain import Services, start_agent, start_services
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts, find_plugin
+from ses.demo.processes import started
 from ses.demo.slurm.configuration import Layout, write_configuration
 from ses.demo.slurm.daemons import end_jobs, environment_of, need_slurm, start_munged, start_slurm
 from ses.demo.storage import mount_union, set_up
@@ -178,11 +179,10 @@ def _play(
             named = {RANKED: lambda: _first(stand.services), RANDOM: lambda: chance.choice(NODES)}.get(arm)
             begun = time.monotonic()
             where = [f"--nodelist={named()}"] if named else []
-            process = subprocess.Popen(
-                ["srun", "--ntasks=1", *where, "sh", "-c", script, "job", f"{number}-{arm}-{job}"],
+            process = started(
+                ["srun", "--ntasks=1", *where, "sh", "-c", script, "job", f"{number}-{arm}-{job}"], undo,
                 env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
             )  # fmt: skip
-            undo.callback(_end, process)
             running.append((begun, process))
         while len(ended) < plan.jobs:
             stand.interrupts.pause(0.05)
@@ -205,10 +205,7 @@ def _play(
 def _first(services: Services) -> str:
     """Return the node that the service ranks first."""
     wanted = [requirement(f"write>={WRITE_RATE}MB/s")]
-    return services.client().select_nodes(Subject(user="root"), wanted, limit=1).candidates[0].node
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        process.kill()
-    process.wait()
+    candidates = services.client().select_nodes(Subject(user="root"), wanted, limit=1).candidates
+    if not candidates:
+        raise DemoError("The service ranks no node for a job.")
+    return candidates[0].node

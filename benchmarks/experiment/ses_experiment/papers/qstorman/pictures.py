@@ -20,7 +20,7 @@ def draw(
 ) -> None:
     """Draw the part of the baseline's time that was saved: a panel per background, with intervals.
 
-    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
+    Raises SesError when it cannot be written.
     """
     panels = list(dict.fromkeys(comparison.background for comparison in compared))
     tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in compared) for name in panels)

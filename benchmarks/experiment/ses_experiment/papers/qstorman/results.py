@@ -2,7 +2,7 @@
 
 A line of ``settings`` names what the runs after it have in common; a run names them by a hash.  Runs
 under other settings, or of another build, stay in the file and count for nothing.  A last line that was
-cut off is ignored.
+cut off is taken away, so that the next one begins on a line of its own.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class Results(Generic[Kind]):
         self._results: dict[Hashable, Kind] = {}
         self.others = 0
         self._introduced = False
+        if not file.absolute().parent.is_dir():
+            raise UsageError(f"There is no directory {file.absolute().parent} for the results.")
         if file.exists():
             self._read()
 
@@ -98,15 +100,14 @@ class Results(Generic[Kind]):
             text = self.file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{self.file} cannot be read: {error}.") from error
-        lines = text.splitlines()
-        for number, line in enumerate(lines, 1):
+        whole = text[: text.rfind("\n") + 1]
+        for number, line in enumerate(whole.splitlines(), 1):
             try:
                 self._take(json.loads(line))
             except (ValueError, TypeError, KeyError) as error:
-                if number == len(lines) and not text.endswith("\n"):
-                    self._mend(text)
-                    return
                 raise UsageError(f"{self.file}, line {number} is no result: {error}.") from error
+        if whole != text:
+            self.file.write_text(whole, "utf-8")
 
     def _take(self, data: dict[str, Any]) -> None:
         if "run" not in data:
@@ -117,10 +118,6 @@ class Results(Generic[Kind]):
             return
         result = self._of_json(data)
         self._results[result.run] = result
-
-    def _mend(self, text: str) -> None:
-        """Take the cut-off line away, so that the next one begins on a line of its own."""
-        self.file.write_text(text[: text.rfind("\n") + 1], "utf-8")
 
 
 def fingerprint(settings: dict[str, Any]) -> str:

@@ -15,11 +15,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.demo.site import INTERVAL_SECONDS
 
-from ses_experiment.machine import load, machine, product
+from ses_experiment.machine import load, machine, processor_seconds, product
 from ses_experiment.site import Shape, stand_up
 from ses_experiment.writers import Programs
 
@@ -71,7 +72,9 @@ class Slice:
 
     @property
     def lost(self) -> float:
-        """The part of its work that the file system lost to the monitor."""
+        """The part of its work that the file system lost to the monitor; raises DemoError."""
+        if not self.alone:
+            raise DemoError("The programs did nothing in a slice of a second: too much else runs here.")
         return 1 - self.watched / self.alone
 
 
@@ -118,15 +121,9 @@ def measure(
 
         for number in range(1, plan.slices + 1):
             progress(f"slice {number} of {plan.slices}")
-            used = sum(map(_processor_seconds, pids))
+            used = sum(map(processor_seconds, pids))
             done = {watched: files(watched) for watched in chance.sample((True, False), 2)}
-            used = sum(map(_processor_seconds, pids)) - used
+            used = sum(map(processor_seconds, pids)) - used
             took = used / (plan.seconds + _SETTLE_SECONDS)
             slices.append(Slice(done[True], done[False], took, load()))
     return slices, {"settings": settings, "machine": on}
-
-
-def _processor_seconds(pid: int) -> float:
-    """Return what a process has used of the processors."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

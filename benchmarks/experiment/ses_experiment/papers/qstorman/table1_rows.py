@@ -13,8 +13,10 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import started
 
 _LOOK_SECONDS = 1.0
+_END_SECONDS = 300.0  # a row undoes what it made
 
 
 def side_by_side(
@@ -33,11 +35,9 @@ def side_by_side(
         for count in users:
             argv = [sys.argv[0], "experiment", "table1", "--users", str(count), "--resume", str(file)]
             errors = undo.enter_context(Path(f"{file}.{count}-users.log").open("w"))
-            row = subprocess.Popen(
-                [*argv, *options], stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+            rows.append(
+                started([*argv, *options], undo, _END_SECONDS, stdout=subprocess.DEVNULL, stderr=errors)
             )
-            undo.callback(_end, row)
-            rows.append(row)
         seen, running = -1, True
         while running:
             interrupts.pause(_LOOK_SECONDS)
@@ -52,9 +52,3 @@ def side_by_side(
                     f"The row of {count} users ended without a result: see {file}.{count}-users.log."
                 )
             Path(f"{file}.{count}-users.log").unlink()
-
-
-def _end(row: subprocess.Popen[bytes]) -> None:
-    if row.poll() is None:
-        row.terminate()
-    row.wait()

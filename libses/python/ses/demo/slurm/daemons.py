@@ -37,7 +37,7 @@ def start_munged(work: Path, processes: Processes) -> Path:
     processes.start(
         "munged",
         [
-            *("/usr/sbin/munged", "--foreground", "--force", "--num-threads=2"),
+            *("/usr/sbin/munged", "--foreground", "--force", "--num-threads=2", "--origin=127.0.0.1"),
             *(f"--key-file={key}", f"--socket={at}", f"--pid-file={munge}/pid"),
             *(f"--seed-file={munge}/seed", f"--log-file={munge}/log"),
         ],

@@ -25,6 +25,7 @@ from ses.near.execution.incoming import Incoming
 from ses.near.execution.run import Run
 from ses.near.execution.waiting import EXACT_SECONDS, queued_seconds
 from ses.near.execution.watch import leave_signals
+from ses.slurm.scontrol import environment
 
 _STDERR_KEPT = 400
 _PIECE = 1 << 16
@@ -248,7 +249,7 @@ def _start(argv: list[str]) -> _Started:
     try:
         process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True, env=environment(),
         )  # fmt: skip
     except OSError as error:
         raise NotStartedError(f"{argv[0]}: {error.strerror}") from None

@@ -60,9 +60,11 @@ def ssh(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
 def slurm(node: str, limits: Limits, own: Sequence[str]) -> list[str]:
     """As a task of Slurm on that node, which also keeps the limits of processors and memory."""
     asked = [*asked_of_slurm(node, limits), "--quiet", "--unbuffered", "--job-name=ses-run-near"]
+    asked += ["--input=all", "--output=all", "--error=all"]
     if "SLURM_JOB_ID" in os.environ:
         asked.append("--overlap")
-    return [*(own or ("srun",)), *asked, *bootstrap("python3")]
+    # A task without an environment (--export=NONE) has no PATH in which Slurm would look.
+    return [*(own or ("srun",)), *asked, "/usr/bin/env", *bootstrap("python3")]
 
 
 def asked_of_slurm(node: str, limits: Limits) -> list[str]:

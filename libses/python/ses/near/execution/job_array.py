@@ -19,6 +19,7 @@ from ses.near.execution import frames
 from ses.near.execution.connection import NotStartedError
 from ses.near.execution.executors import asked_of_slurm, bootstrap
 from ses.near.execution.run import Run
+from ses.slurm.scontrol import environment
 
 MAX_RUNS = 1000
 """Elements of an array; Slurm's own default allows one more."""
@@ -94,6 +95,7 @@ class JobArray:
                 subprocess.run(
                     ["scancel", "--quiet", *self._jobs],
                     stdin=subprocess.DEVNULL, capture_output=True, timeout=_ANSWER_SECONDS, check=False,
+                    env=environment(),
                 )  # fmt: skip
 
     def _submit(self, numbers: Sequence[int]) -> None:
@@ -125,7 +127,7 @@ class JobArray:
             done = subprocess.run(
                 ["squeue", "--noheader", "--array", "--jobs", ",".join(self._jobs), "--format", "%F %K"],
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_SECONDS,
-                check=False,
+                check=False, env=environment(),
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired):
             return None

@@ -6,8 +6,9 @@ takes to reach a node and to start a program there.
 
 from __future__ import annotations
 
-import os
 import subprocess
+
+from ses.slurm.scontrol import environment
 
 _ANSWER_SECONDS = 10.0
 EXACT_SECONDS = 2
@@ -16,13 +17,12 @@ EXACT_SECONDS = 2
 
 def queued_seconds(job: str) -> float | None:
     """Return the seconds a job waited for its nodes after it was submitted; ``None``: not reported."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
-    environment["SLURM_TIME_FORMAT"] = "%s"  # since 1970: two local times may be hours of summer apart
+    since_1970 = {"SLURM_TIME_FORMAT": "%s"}  # two local times may be hours of summer apart
     try:
         done = subprocess.run(
             ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%V %S"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False,
-            env=environment,
+            env={**environment(), **since_1970},
         )  # fmt: skip
         submitted, started = map(int, done.stdout.split())
     except (OSError, ValueError, subprocess.TimeoutExpired):

@@ -1,0 +1,40 @@
+"""How long what the ledger learns waits for a transaction: it depends on who waits for it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.store.database import Database
+from ses_service.store.journal import PACE, SHARED_PACE, Journal
+from written_here import store_of, stored_in
+
+
+@pytest.mark.parametrize(("peers", "pace"), [(0, PACE), (1, SHARED_PACE)])
+def test_changes_wait_for_each_other_unless_somebody_waits_for_them(
+    serve: Any, tmp_path: Path, peers: int, pace: float
+) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    service, now = serve(3).refresh(), 0.0
+    journal = Journal(service.runtime.state.ledger, store_of(database), clock=lambda: now)
+    journal.peers = peers
+
+    def stored() -> set[str]:
+        """What is stored once the journal has looked."""
+        journal._look()
+        return {placement.placement_id for placement in stored_in(database)}
+
+    (first,) = service.open(1)
+    assert stored() == {first}
+    (second,) = service.open(1)
+    mark, now = journal.mark(), pace * 0.99
+    assert stored() == {first}
+    assert journal.stored < mark
+    now = pace
+    assert stored() == {first, second}
+    assert journal.stored >= mark
+    (third,) = service.open(1)
+    mark = journal.hurry()
+    assert stored() == {first, second, third}
+    assert journal.stored >= mark
+    journal.stop()
+    database.close()
