@@ -37,29 +37,26 @@ def exposition(table: Table) -> bytes:
     return generate_latest(registry)
 
 
-def _gauge(name: str, about: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, about, labels=labels)
-
-
 def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
-    read = _gauge("smed_element_read_bytes_per_second", "Rate of reads.", "element", "window")
-    write = _gauge("smed_element_write_bytes_per_second", "Rate of writes.", "element", "window")
-    queue = _gauge("smed_element_queue_depth", "Mean requests in flight.", "element")
-    service = _gauge("smed_element_service_seconds", "Mean time of one operation.", "element")
-    capability = _gauge(
+    rate = ["element", "window"]
+    read = GaugeMetricFamily("smed_element_read_bytes_per_second", "Rate of reads.", labels=rate)
+    write = GaugeMetricFamily("smed_element_write_bytes_per_second", "Rate of writes.", labels=rate)
+    queue = GaugeMetricFamily("smed_element_queue_depth", "Mean requests in flight.", labels=["element"])
+    service = GaugeMetricFamily(
+        "smed_element_service_seconds", "Mean time of one operation.", labels=["element"]
+    )
+    degraded = GaugeMetricFamily("smed_element_degraded", "1 when it says it is slow.", labels=["element"])
+    no_create = GaugeMetricFamily("smed_element_no_create", "1 when it takes no files.", labels=["element"])
+    capability = GaugeMetricFamily(
         "smed_element_capability_bytes_per_second",
         "What it can give at best.",
-        "element",
-        "direction",
-        "source",
+        labels=["element", "direction", "source"],
     )
-    free = _gauge("smed_element_free_bytes", "Space users can still write.", "element")
-    size = _gauge("smed_element_size_bytes", "Size of the file system.", "element")
-    read_only = _gauge("smed_element_read_only", "1 when mounted read-only.", "element")
-    degraded = _gauge("smed_element_degraded", "1 when it says it is slow.", "element")
-    no_create = _gauge("smed_element_no_create", "1 when it takes no files.", "element")
-    age = _gauge("smed_element_age_seconds", "Time since the last sample.", "element")
-    state = _gauge("smed_element_state", "1 for the state it is in.", "element", "state")
+    free = GaugeMetricFamily("smed_element_free_bytes", "Space users can still write.", labels=["element"])
+    size = GaugeMetricFamily("smed_element_size_bytes", "Size of the file system.", labels=["element"])
+    read_only = GaugeMetricFamily("smed_element_read_only", "1 when mounted read-only.", labels=["element"])
+    age = GaugeMetricFamily("smed_element_age_seconds", "Time since the last sample.", labels=["element"])
+    state = GaugeMetricFamily("smed_element_state", "1 for the state it is in.", labels=["element", "state"])
     for observation in observations:
         record = observation.record
         name = record.element
@@ -69,6 +66,9 @@ def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
             age.add_metric([name], observation.age_seconds)
         if observation.state is not State.OK:
             continue
+        read_only.add_metric([name], float(record.read_only))
+        degraded.add_metric([name], float(record.degraded))
+        no_create.add_metric([name], float(record.no_create))
         for family, labels, value in (
             (read, [name, "current"], record.read.current),
             (read, [name, "average"], record.read.average),
@@ -80,9 +80,6 @@ def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
             (capability, [name, "write", record.capability_source], record.write_capability),
             (free, [name], record.free_bytes),
             (size, [name], record.size_bytes),
-            (read_only, [name], float(record.read_only)),
-            (degraded, [name], float(record.degraded)),
-            (no_create, [name], float(record.no_create)),
         ):
             if value is not None:
                 family.add_metric(labels, value)
@@ -92,13 +89,15 @@ def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
 
 def _target_families(targets: Iterable[TargetHealth]) -> Iterator[Metric]:
     seconds = SummaryMetricFamily("smed_scrape_duration_seconds", "Time of scrapes.", labels=["target"])
-    last = _gauge("smed_scrape_last_duration_seconds", "Time of the last scrape.", "target")
-    one_sided = _gauge(
+    last = GaugeMetricFamily(
+        "smed_scrape_last_duration_seconds", "Time of the last scrape.", labels=["target"]
+    )
+    one_sided = GaugeMetricFamily(
         "smed_target_one_sided",
         "1 when smed-mirror reads it from memory of its node, 0 when it asks over TCP.",
-        "target",
+        labels=["target"],
     )
-    up = _gauge("smed_target_up", "1 when the last scrape was good.", "target")
+    up = GaugeMetricFamily("smed_target_up", "1 when the last scrape was good.", labels=["target"])
     failures = CounterMetricFamily(
         "smed_scrape_failures", "Scrapes that failed, by reason.", labels=["target", "reason"]
     )
