@@ -38,3 +38,23 @@ def test_changes_wait_for_each_other_unless_somebody_waits_for_them(
     assert journal.stored >= mark
     journal.stop()
     database.close()
+
+
+def test_what_has_ended_is_in_the_list_of_files_at_once(serve: Any, tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    service = serve(3, store=store_of(database)).refresh()
+    journal = service.runtime.journal
+    journal.start()
+    for number in range(1, 6):
+        (placed,) = service.open(1)
+        said = {
+            "incarnation": "a" * 16,
+            "number": number,
+            "ended": [{"placement_id": placed, "reason": "closed"}],
+        }
+        assert service.post("/v1/nodes/n1/announcements", said).status_code == 200
+        listed = service.get("/v1/files?state=ended&limit=1").get_json()["files"]
+        assert [file["placement_id"] for file in listed] == [placed]
+        assert service.get("/v1/report").get_json()["total"]["files"] == number
+    journal.stop()
+    database.close()

@@ -15,6 +15,7 @@ from ses_service.ledger.placement import Candidate, Placement, PlacementState
 from ses_service.process.placements import Placements
 from ses_service.state.state import ServiceState
 from ses_service.store.files import FileHistory
+from ses_service.store.journal import Journal
 
 _OPEN, _ENDED = "open", "ended"
 _HOUR = 3600.0
@@ -50,10 +51,12 @@ class Files:
         state: ServiceState,
         placements: Placements,
         history: FileHistory | None,
+        journal: Journal | None = None,
     ) -> None:
         self._state = state
         self._placements = placements
         self._history = history
+        self._journal = journal
 
     def page(
         self, wanted: Wanted, state: str | None, after: Cursor | None, limit: int
@@ -92,6 +95,7 @@ class Files:
     def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
         """Return the files asked for that ended, in groups, and whether these are all."""
         if self._history is not None:
+            self._settle()
             return self._history.groups(wanted)
         files = self._ended(wanted, _EVERYTHING).files
         return [group for file in files for group in _groups(file)], True
@@ -100,6 +104,11 @@ class Files:
         """Return the latest files asked for that missed, with what was known when they were created."""
         latest = self._ended(replace(wanted, verdict=Verdict.MISSED), _MISSES).files
         return [Miss(file, self._candidates(file.placement_id)) for file in latest]
+
+    def _settle(self) -> None:
+        """Let what ended reach the history: it is in no list meanwhile."""
+        if self._journal is not None:
+            self._journal.settle()
 
     def _candidates(self, placement_id: str) -> tuple[Candidate, ...]:
         try:
@@ -120,6 +129,7 @@ class Files:
 
     def _ended(self, wanted: Wanted, limit: int) -> Page:
         if self._history is not None:
+            self._settle()
             return self._history.page(wanted, limit)
         accept = accepts(wanted)
 

@@ -134,7 +134,7 @@ class Runtime:
                 self.others = Peers(ledger, store, journal, config.clock)
                 self.turns = Turns(store.database, self.others, journal)
         self.placements = Placements(self.state, store, self.journal)
-        self.files = Files(self.state, self.placements, None if store is None else store.files)
+        self.files = Files(self.state, self.placements, None if store is None else store.files, self.journal)
         own = config.trust.own
         self.readiness = Readiness(
             self.state,

@@ -42,6 +42,7 @@ T = TypeVar("T")
 PACE = 0.25
 SHARED_PACE = 0.1
 _HURRIED_PACE = 0.05
+_PAUSE = 0.01
 MAX_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
 _LATE = 5.0
@@ -74,7 +75,7 @@ class Journal:
     Files that ended more than ``keep_files`` seconds ago are removed; ``now`` is the clock.
 
     ``peers`` is how many other services wait for what is stored.
-    ``mark``, ``hurry``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
+    Any thread may call ``mark``, ``hurry``, ``stored``, ``settle``, ``status``, ``notes`` and ``explained``.
     """
 
     def __init__(
@@ -157,6 +158,20 @@ class Journal:
         """The highest mark such that all that had changed at it is stored."""
         return self._stored
 
+    def settle(self, patience: float = 1.0) -> bool:
+        """Wait until all that changed until now is stored, but not for longer; return whether it is.
+
+        A database that is away is not waited for.
+        """
+        mark, until = self.hurry(), time.monotonic() + patience
+        while self._stored < mark and self._loop.is_running and self._failed is None:
+            if not self._changed and self._behind_since is None:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE)
+        return True
+
     def adopt(self, gone: list[str]) -> None:
         """Take over soon what these services left."""
         self._gone = gone
@@ -235,6 +250,8 @@ class Journal:
             self._ledger.inherit(self._store.of_ids(ids))
 
     def _write(self) -> None:
+        if self._behind_since is None:
+            self._behind_since = self._clock()
         if self._failed is not None or self._damage is not None:
             self._open()
         elif self._gone or self._left:
@@ -297,8 +314,6 @@ class Journal:
         changes, keys = self._take_changes(), self._ledger.drain(self._changed_sizes)
         if not changes and not keys and not self._arrived:
             return
-        if self._behind_since is None:
-            self._behind_since = self._clock()
         try:
             self._store.write(
                 changes,
@@ -375,8 +390,6 @@ class Journal:
         self._failed = str(error)
         self._tries += 1
         self._failures += 1
-        if self._behind_since is None:
-            self._behind_since = self._clock()
         if first:
             _log.error(
                 "database failed; the ledger is in memory only",

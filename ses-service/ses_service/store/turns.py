@@ -6,7 +6,6 @@ they are stored.
 """
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from ses_service.threads.loop import Loop
 
 T = TypeVar("T")
 _LONGEST = 5.0  # seconds
-_LOOK_EVERY, _RETRY, _PAUSE = 1.0, 0.1, 0.01
+_LOOK_EVERY, _RETRY = 1.0, 0.1
 
 
 class Turns:
@@ -69,12 +68,9 @@ class Turns:
                     given.append((future, work()))
                 except Exception as error:
                     future.set_exception(error)
-        mark, until = self._journal.hurry(), time.monotonic() + _LONGEST
-        while given and self._journal.stored < mark and self._journal.status.ok and time.monotonic() < until:
-            time.sleep(_PAUSE)
-        late = self._journal.stored < mark and self._journal.status.ok
+        is_stored = not given or self._journal.settle(_LONGEST)
         for future, result in given:
-            if late:
-                future.set_exception(DatabaseError("it takes too long"))
-            else:
+            if is_stored:
                 future.set_result(result)
+            else:
+                future.set_exception(DatabaseError("it takes too long"))

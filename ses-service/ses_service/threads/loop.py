@@ -27,6 +27,11 @@ class Loop:
         """Whether ``stop`` was called."""
         return self._stopped.is_set()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it began and has not ended."""
+        return self._thread.is_alive()
+
     def start(self) -> None:
         """Begin."""
         self._thread.start()
