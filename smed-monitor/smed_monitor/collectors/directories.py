@@ -58,14 +58,14 @@ class Directories(LocalCollector):
 
 
 class DirectoriesSource(PathsSource):
-    """Looks at all directories at once, and at what counts their load."""
+    """Looks at all directories at once."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target, _look)
         self._root = Path(target.root)
 
     def facts(self, until: float) -> dict[str, dict[str, Any]]:
-        """What is found of each directory by a time of the monotonic clock."""
+        """The facts of every directory, with the counters of its disk or server."""
         facts, proc = super().facts(until), self._root / "proc/self"
         mounts = {entry.number: entry for entry in parse_mounts((proc / "mountinfo").read_bytes())}
         servers: Mapping[str, Served] | None = None

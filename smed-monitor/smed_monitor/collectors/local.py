@@ -103,6 +103,10 @@ class LocalCollector(Collector[LocalSample]):
     finds_by = "mount_point"
     local = True
 
+    def open(self, target: Target) -> Source:
+        """The paths the target lists."""
+        return PathsSource(target)
+
     def parse(self, body: bytes) -> LocalSample:
         """Path -> facts, as its source wrote them."""
         try:
@@ -171,7 +175,7 @@ class Looker:
 
 
 class PathsSource(Source):
-    """Looks at all paths of a target at once; one that fails, or hangs, is reported by itself."""
+    """Looks at all paths of a target at once."""
 
     def __init__(self, target: Target, look: Callable[[str], dict[str, Any]] = look) -> None:
         self._target, self._looker = target, Looker(look)
@@ -182,7 +186,7 @@ class PathsSource(Source):
         return Reply(json.dumps(self.facts(until)).encode(), at)
 
     def facts(self, until: float) -> dict[str, dict[str, Any]]:
-        """What is found of each by a time of the monotonic clock."""
+        """Path -> facts or error, found by a time of the monotonic clock."""
         return self._looker.now(self._target.paths, until)
 
 

@@ -3,14 +3,8 @@
 Needs no exporter and no rights.  A file system without a block device (NFS, tmpfs) has no rates.
 """
 
-from smed_monitor.collectors.base import Source
-from smed_monitor.collectors.local import LocalCollector, PathsSource
-from smed_monitor.config.settings import Target
+from smed_monitor.collectors.local import LocalCollector
 
 
 class Statvfs(LocalCollector):
-    """Looks at mount points."""
-
-    def open(self, target: Target) -> Source:
-        """The mount points the target lists."""
-        return PathsSource(target)
+    """Looks at mount points; one that fails, or hangs, is reported by itself."""
