@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 import struct
@@ -26,8 +27,6 @@ def quota_left(directory: int, status: os.stat_result) -> int | None:
 
 
 def _left(directory: int, kind: int, id_: int) -> int | None:
-    import ctypes  # not for root, who is held to none
-
     read = ctypes.create_string_buffer(_LIMITS.size)
     if ctypes.CDLL(None).syscall(_QUOTACTL_FD, directory, ctypes.c_uint(_GET << 8 | kind), id_, read) != 0:
         return None
