@@ -37,7 +37,7 @@ from ses.demo.branches import MEGABYTE, BranchPlan, loop_branch, slow_down
 from ses.demo.storage import Storage, mount_union, set_up
 from ses.demo.throttle import find_throttle
 from ses_benchmarks.arguments import arguments, as_root, program, whole
-from ses_experiment.papers.dedicated import median_between
+from ses_experiment.papers.dedicated import between
 
 # Room for more than a file of unknown size is taken for: else the union chooses.
 PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=7950, capacity=8000) for n in (1, 2))
@@ -351,11 +351,10 @@ def show_times(site: Site, pairs: int, scratch: Path) -> None:
     for place, what in enumerate(("processor time", "time")):
         both = zip(times[True], times[False], strict=True)
         ratios = [with_it[place] / without[place] for with_it, without in both]
-        low, high = median_between(ratios)
         print(
             f"{what} of small writes, agent looking over agent stopped, {pairs} pairs of "
-            f"{SLICE_SECONDS:g} s: median {statistics.median(ratios):.4f}, 95 % interval {low:.4f} to "
-            f"{high:.4f} (pairs {min(ratios):.3f} to {max(ratios):.3f})"
+            f"{SLICE_SECONDS:g} s: median {statistics.median(ratios):.4f}, {between(ratios)} "
+            f"(pairs {min(ratios):.3f} to {max(ratios):.3f})"
         )
 
 

@@ -33,6 +33,7 @@ from ses_benchmarks.announcements import ELEMENTS, SYSTEM
 from ses_benchmarks.arguments import arguments, program, whole
 from ses_benchmarks.processes import Usage, processor_seconds
 from ses_benchmarks.site_description import Facts, describe
+from ses_benchmarks.site_service import serve
 from ses_service.ledger.pace import Use
 from ses_simulate.agents import Costs, Loss, Return, come_back
 
@@ -53,11 +54,9 @@ class Service:
         site = scratch / "site.ttl"
         elements = [Facts(f"e{number}", f"/srv/e{number}", 2e8, 2e8, 1e12) for number in range(ELEMENTS)]
         site.write_text(describe(SYSTEM, "/srv/bench", elements))
-        self._command = [
-            programs / "ses-service", "serve", f"--listen=127.0.0.1:{self.port}", "--trust-loopback",
-            f"--tls-cert={scratch}/tls/localhost.pem", f"--tls-key={scratch}/tls/localhost-key.pem",
-            f"--state-dir={scratch}/state", f"--site={site}", "--log-level=error",
-        ]  # fmt: skip
+        tls = (f"--tls-cert={scratch}/tls/localhost.pem", f"--tls-key={scratch}/tls/localhost-key.pem")
+        further = (*tls, f"--site={site}", "--log-level=error")
+        self._command = serve(programs, self.port, scratch / "state", *further)
         self.context = ssl.create_default_context(cafile=scratch / "tls/ca.pem")
         self.start()
 

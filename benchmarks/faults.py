@@ -28,6 +28,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ses.demo.processes import answers, free_port
+from ses.demo.tools import tool
 from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.whole_site import (
     PATIENCE,
@@ -35,7 +36,6 @@ from ses_benchmarks.whole_site import (
     Parts,
     in_memory,
     of_user,
-    run,
     wait_until,
 )
 
@@ -169,7 +169,7 @@ class Site(Parts):
     def _remounted(self) -> None:
         for worker in self.workers:
             worker.send_signal(signal.SIGSTOP)
-        run("umount", "-l", self.union)
+        tool("umount", "-l", self.union)
         self.mount()
         for worker in self.workers:
             worker.send_signal(signal.SIGCONT)

@@ -253,9 +253,9 @@ def main() -> int:
                         measured.append(row)
                 except (BenchmarkError, SesError, OSError, subprocess.SubprocessError) as error:
                     failures.append(f"{part}: not all measured: {error}")
-    report.write_json(chosen.output, measured)
-    print(report.table(measured))
+    report.show(measured)
     print(report.machine_line())
+    report.write_json(chosen.output, measured)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ses_service.knowledge import EmbeddedStore, HttpStore
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 
 
 @contextmanager

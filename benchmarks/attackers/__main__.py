@@ -38,6 +38,7 @@ from attack import ATTACKS, ON_SERVERS
 from figures import KNOWN_WITHIN, WRITERS, Created, answers, figures, slowdown
 from programs import WRITER
 from ses.demo.processes import free_port
+from ses.demo.tools import tool
 from ses_benchmarks.arguments import arguments, as_root, program
 from ses_benchmarks.probe import compile_program
 from ses_benchmarks.whole_site import (
@@ -45,7 +46,6 @@ from ses_benchmarks.whole_site import (
     ROOT,
     Parts,
     of_user,
-    run,
     wait_until,
 )
 from ses_client.address import ServiceAddress
@@ -184,7 +184,7 @@ def end_all_of(attacker: subprocess.Popen[bytes], user: int) -> None:
 
 def build_frozen(program: Path) -> None:
     """Compile the program whose processes hang any process that looks at them."""
-    flags = run("pkg-config", "--cflags", "--libs", "fuse3").split()
+    flags = tool("pkg-config", "--cflags", "--libs", "fuse3").split()
     compile_program(ROOT / "tests/agent/probes/frozen.c", program, *flags, "-lpthread")
 
 
@@ -192,14 +192,14 @@ def give_accounts(work: Path) -> None:
     """Let this process and those it starts see accounts of all users."""
     if ctypes.CDLL(None, use_errno=True).unshare(NEW_MOUNTS):
         raise SystemExit(f"no mount namespace can be made: {os.strerror(ctypes.get_errno())}")
-    run("mount", "--make-rprivate", "/")
+    tool("mount", "--make-rprivate", "/")
     accounts = work / "passwd"
     users = [*range(FIRST_HONEST, FIRST_HONEST + WRITERS + CONTROLS)]
     users += range(FIRST_ATTACKER, FIRST_ATTACKER + len(ATTACKS))
     lines = [f"{account(user)}:x:{user}:{user}::/nonexistent:/bin/false\n" for user in users]
     accounts.write_text(Path("/etc/passwd").read_text() + "".join(lines))
     accounts.chmod(0o644)
-    run("mount", "--bind", accounts, "/etc/passwd")
+    tool("mount", "--bind", accounts, "/etc/passwd")
 
 
 def account(user: int) -> str:

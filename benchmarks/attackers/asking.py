@@ -11,7 +11,9 @@ import os
 import socket
 import struct
 import subprocess
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +87,17 @@ def opened(place: str | tuple[str, int], seconds: float = 5.0) -> socket.socket 
         connection.close()
         return None
     return connection
+
+
+@contextmanager
+def held(places: Sequence[str | tuple[str, int]], seconds: float) -> Iterator[list[socket.socket]]:
+    """Yield connections to all places that take one; they are held for so long after the block."""
+    with ExitStack() as stack:
+        connections = [connection for place in places if (connection := opened(place)) is not None]
+        for connection in connections:
+            stack.enter_context(connection)
+        yield connections
+        time.sleep(seconds)
 
 
 def question(directory: str, *, weight: float = 1.0, bytes_: int = -1) -> bytes:

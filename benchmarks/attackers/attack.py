@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from asking import Target, agent, ask, local, opened, question, report, under_library
+from asking import Target, agent, ask, held, local, question, report, under_library
 from programs import CREATES, HOLDS
 
 Attack = Callable[[Target], None]
@@ -139,33 +139,23 @@ def unread_answers(target: Target) -> None:
     """Requests one after the other, whose answers nobody reads."""
     request = b"GET /v1/elements HTTP/1.1\r\nHost: localhost\r\n\r\n"
     while True:
-        connections = [
-            connection for _ in range(50) if (connection := opened(target.service_socket)) is not None
-        ]
-        for connection in connections:
-            connection.settimeout(0.05)
-            with suppress(OSError):
-                connection.sendall(request * 2_000)
-        time.sleep(5)
-        for connection in connections:
-            connection.close()
+        with held([target.service_socket] * 50, 5) as connections:
+            for connection in connections:
+                connection.settimeout(0.05)
+                with suppress(OSError):
+                    connection.sendall(request * 2_000)
 
 
 @on_servers
 def half_requests(target: Target) -> None:
     """Requests that never arrive whole, at every port."""
     head = b"POST /v1/selections HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+    places = (target.service, target.monitor, target.portal, target.service_socket)
     while True:
-        places = (target.service, target.monitor, target.portal, target.service_socket)
-        connections = [
-            connection for _ in range(75) for place in places if (connection := opened(place)) is not None
-        ]
-        for connection in connections:
-            with suppress(OSError):
-                connection.sendall(head)
-        time.sleep(5)
-        for connection in connections:
-            connection.close()
+        with held(places * 75, 5) as connections:
+            for connection in connections:
+                with suppress(OSError):
+                    connection.sendall(head)
 
 
 @on_servers
@@ -173,12 +163,8 @@ def idle_connections(target: Target) -> None:
     """As many connections as one user can hold, which send nothing."""
     places = (target.service_socket, target.service, target.portal, target.monitor)
     while True:
-        held = [
-            connection for _ in range(200) for place in places if (connection := opened(place)) is not None
-        ]
-        time.sleep(20)
-        for connection in held:
-            connection.close()
+        with held(places * 200, 20):
+            pass
 
 
 @on_servers

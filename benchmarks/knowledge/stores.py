@@ -27,8 +27,11 @@ from ses_benchmarks.arguments import arguments, program, whole
 from ses_benchmarks.processes import Usage, server
 from ses_listen.logs import log_to_stderr
 from ses_service.feeds.site_manager import SiteManager
-from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
+from ses_service.knowledge.errors import StoreUnavailableError
 from ses_service.knowledge.exchange.incoming import Mode
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.model.policies import Policies
 from ses_service.state.state import ServiceState

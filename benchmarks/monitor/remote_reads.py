@@ -12,22 +12,24 @@ programs are on this machine, so the network costs what its loopback does.  No n
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # isort: split
 from ses_benchmarks.arguments import arguments, program
-from ses_benchmarks.processes import Usage, sleeps
+from ses_benchmarks.probe import BenchmarkError
+from ses_benchmarks.processes import Usage, server, sleeps
 
 BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "extras/sampler"
 HEAD_BYTES = 128  # libses/extras/sampler/table.h
 RECORDS = 24
-SETTLE_SECONDS = 2
+SETTLE_SECONDS, READY_SECONDS = 2, 30
 
 
 def samples(table: Path) -> int:
@@ -37,65 +39,45 @@ def samples(table: Path) -> int:
     return int.from_bytes(table.read_bytes()[HEAD_BYTES : HEAD_BYTES + 4], "little") // 2
 
 
+@contextmanager
+def both(provider: str, servers: int, period: int, folder: Path) -> Iterator[tuple[int, int]]:
+    """Run the sampler, and a mirror that has read it for every server; their processes."""
+    device = next(path.name for path in sorted(Path("/sys/class/block").iterdir()))
+    (folder / "key").touch(0o600)
+    (folder / "key").write_text(os.urandom(16).hex())
+    common: list[str | Path] = ["--key-file", folder / "key", "--period-ms", str(period), "--always"]
+    sampler = [BUILT / "smed-sampler", "--table", folder / "table", "--listen", "127.0.0.1:0", *common]
+    sampler += [*(["--fabric", provider] if provider else []), *([device] * RECORDS)]
+    log = folder / "sampler.log"
+    with server(sampler, log, lambda: "listens at" in log.read_text(), READY_SECONDS) as reads_from:
+        port = log.read_text().split("listens at 127.0.0.1:")[1].split()[0]
+        names = [f"s{number}" for number in range(servers)]
+        mirror = [BUILT / "smed-mirror", "--directory", folder, *common]
+        mirror += [*(["--one-sided"] if provider else []), *(f"{name}=127.0.0.1:{port}" for name in names)]
+        has_read = lambda: all(samples(folder / name) for name in names)  # noqa: E731
+        with server(mirror, folder / "mirror.log", has_read, READY_SECONDS) as reader:
+            if provider and "no one-sided reads" in log.read_text():
+                raise BenchmarkError(f"smed-sampler cannot be read one-sidedly by {provider!r} here")
+            yield reads_from, reader
+
+
 def measure(provider: str, servers: int, period: int, seconds: float) -> str:
     """Run both programs; one row.  Without a provider the table is pulled."""
-    device = next(path.name for path in sorted(Path("/sys/class/block").iterdir()))
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         folder = Path(name)
-        (folder / "key").touch(0o600)
-        (folder / "key").write_text(os.urandom(16).hex())
-        log_path = folder / "log"
-        key = ["--key-file", f"{folder}/key", "--period-ms", str(period), "--always"]
-        serve = [
-            "--table",
-            f"{folder}/table",
-            "--listen",
-            "127.0.0.1:0",
-            *(["--fabric", provider] if provider else []),
-        ]
-        with log_path.open("w") as log:
-            sampler = subprocess.Popen(
-                [BUILT / "smed-sampler", *serve, *key, *([device] * RECORDS)], stderr=log
-            )
-        while "listens at" not in log_path.read_text():
-            assert sampler.poll() is None, log_path.read_text()
-            time.sleep(0.01)
-        port = log_path.read_text().split("listens at 127.0.0.1:")[1].split()[0]
-        names = [f"s{number}=127.0.0.1:{port}" for number in range(servers)]
-        mirror = subprocess.Popen(
-            [
-                BUILT / "smed-mirror",
-                "--directory",
-                name,
-                *(["--one-sided"] if provider else []),
-                *key,
-                *names,
-            ],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            while not all(samples(folder / f"s{number}") for number in range(servers)):
-                assert mirror.poll() is None, "smed-mirror does not run"
-                time.sleep(0.1)
+        with both(provider, servers, period, folder) as (sampler, mirror):
             time.sleep(SETTLE_SECONDS)
-            before, woken_before = (
-                [Usage.of(process.pid) for process in (sampler, mirror)],
-                sleeps(sampler.pid),
-            )
+            before, woken_before = [Usage.of(pid) for pid in (sampler, mirror)], sleeps(sampler)
             local, seen, begun = samples(folder / "table"), samples(folder / "s0"), time.monotonic()
             time.sleep(seconds)
             taken = time.monotonic() - begun
             server_share, own_share = (
-                Usage.of(program.pid).processor_seconds - used.processor_seconds
-                for program, used in zip((sampler, mirror), before, strict=True)
+                Usage.of(pid).processor_seconds - used.processor_seconds
+                for pid, used in zip((sampler, mirror), before, strict=True)
             )
             # the sampler's own turns are no wakes for a reading
-            woken = sleeps(sampler.pid) - woken_before - (samples(folder / "table") - local)
+            woken = sleeps(sampler) - woken_before - (samples(folder / "table") - local)
             new = (samples(folder / "s0") - seen) / taken
-        finally:
-            for program in (mirror, sampler):
-                program.kill()
-                program.wait()
     readings = max(1.0, new * taken * servers)
     return (
         f"{provider or 'pull':8} {100 * server_share / taken:8.1f} % {100 * own_share / taken:8.1f} % "

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Generator
 from pathlib import Path
+
+from ses.demo.tools import tool
 
 from ses_benchmarks.probe import BenchmarkError, compile_program
 from ses_benchmarks.summary import Measurement, summarise
 
 ROOT = Path(__file__).parents[2]
 SIZES = (64, 1000, 10000)
-SECONDS = 60
 
 
 def choices(build: Path, pairs: int, calls: int, scratch: Path) -> Generator[Measurement]:
@@ -27,9 +27,5 @@ def choices(build: Path, pairs: int, calls: int, scratch: Path) -> Generator[Mea
 
 
 def _samples(program: Path, size: int, calls: int) -> tuple[list[float], list[float]]:
-    command: list[str | Path] = [program, str(size), str(calls)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    if done.returncode != 0:
-        raise BenchmarkError(f"{program}: {done.stderr}")
-    lines = [line.split() for line in done.stdout.splitlines()]
+    lines = [line.split() for line in tool(program, str(size), str(calls)).splitlines()]
     return [float(line[0]) for line in lines], [float(line[1]) for line in lines]

@@ -14,7 +14,7 @@ from ses.demo.processes import answers, free_port
 from ses_benchmarks.processes import processor_seconds, server
 from ses_benchmarks.selections import elements
 from ses_benchmarks.site_description import describe
-from ses_benchmarks.site_service import READY_SECONDS
+from ses_benchmarks.site_service import READY_SECONDS, serve
 from ses_benchmarks.summary import Measurement, summarise
 
 FEW = 24
@@ -33,9 +33,7 @@ def _seconds(programs: Path, scratch: Path, count: int) -> float:
         directory, port = Path(name), free_port()
         site = directory / "site.ttl"
         site.write_text(describe("bench", "/srv/bench", elements(count)))
-        command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
-        command += ["--trust-loopback", "--log-level", "warning"]
-        command += ["--state-dir", directory / "state", "--site", site]
+        command = serve(programs, port, directory / "state", "--site", site, "--log-level=warning")
         ready = answers(f"http://127.0.0.1:{port}/readyz")
         with server(command, directory / "service.log", ready, READY_SECONDS) as pid:
             return processor_seconds(pid)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.cookiejar
 import re
 import sqlite3
-import subprocess
 import time
 import urllib.parse
 import urllib.request
@@ -18,6 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ses.demo.processes import answers, free_port
+from ses.demo.tools import tool
 
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.processes import server
@@ -96,12 +96,16 @@ def _portal(programs: Path, directory: Path, count: int, files: int) -> Iterator
         service(programs, directory, turtle, count, monitor_port) as served,
     ):
         _fill(directory / "state", files)
-        account = [programs / "ses-webface", "account", "add", _WHO, "--admin", "--password-stdin"]
+        account: list[str | Path] = [
+            programs / "ses-webface",
+            "account",
+            "add",
+            _WHO,
+            "--admin",
+            "--password-stdin",
+        ]
         state: list[str | Path] = ["--state-dir", directory / "portal"]
-        subprocess.run(
-            [str(word) for word in (*account, *state)],
-            input=f"{_PASSWORD}\n", text=True, check=True, capture_output=True, timeout=60,
-        )  # fmt: skip
+        tool(*account, *state, text=f"{_PASSWORD}\n")
         port = free_port()
         command: list[str | Path] = [programs / "ses-webface", "serve", f"--listen=127.0.0.1:{port}", *state]
         command += ["--service-url", f"http://127.0.0.1:{served.port}", "--log-level", "warning"]

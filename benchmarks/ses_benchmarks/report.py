@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ses.output import console, table
+
 from ses_benchmarks.summary import Measurement
 
-HEADINGS = ("name", "value", "baseline", "ratio", "(pairs)", "p99", "baseline is")
+HEADINGS = ("name", ">value", ">baseline", ">ratio", ">(pairs)", ">p99", "baseline is")
 
 
 def number(value: float) -> str:
@@ -21,10 +23,9 @@ def number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def table(measurements: Sequence[Measurement]) -> str:
-    """The measurements as aligned text, one line each under one of headings."""
-    rows = [HEADINGS]
-    rows += [
+def show(measurements: Sequence[Measurement]) -> None:
+    """Print the measurements as a table, one line each."""
+    rows = [
         (
             row.name,
             f"{number(row.value)} {row.unit}",
@@ -36,15 +37,7 @@ def table(measurements: Sequence[Measurement]) -> str:
         )
         for row in measurements
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if 0 < column < 6 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    table(console(wide=True), HEADINGS, rows)
 
 
 def processor() -> str:

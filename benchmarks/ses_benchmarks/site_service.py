@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses.demo.processes import answers, free_port
+from ses.demo.tools import tool
 
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
@@ -34,18 +34,22 @@ def body_of(port: int, path: str) -> bytes | None:
         return None
 
 
+def serve(programs: Path, port: int, state: Path, *options: str | Path) -> list[str | Path]:
+    """Return the command of a service on a port of the loopback interface."""
+    return [
+        programs / "ses-service", "serve", f"--listen=127.0.0.1:{port}", "--trust-loopback",
+        f"--state-dir={state}", *options,
+    ]  # fmt: skip
+
+
 @contextmanager
 def knowledge_base(oxigraph: Path, scratch: Path, turtle: str) -> Iterator[int]:
     """An Oxigraph server with the site in its graph; yields its port."""
     site = scratch / "site.ttl"
     site.write_text(turtle)
     store = scratch / "store"
-    load = [oxigraph, "load", "--location", store, "--graph", SITE_GRAPH, "--file", site]
-    done = subprocess.run(
-        [str(part) for part in load], capture_output=True, text=True, timeout=120, check=False
-    )
-    if done.returncode != 0:
-        raise BenchmarkError(f"oxigraph cannot load the site: {done.stderr.strip()}")
+    load = (oxigraph, "load", "--location", store, "--graph", SITE_GRAPH, "--file", site)
+    tool(*load, seconds=120)
     port = free_port()
     command: list[str | Path] = [oxigraph, "serve", "--location", store, "--bind", f"127.0.0.1:{port}"]
     ready = answers(f"http://127.0.0.1:{port}/query?query=ASK%7B%7D")
@@ -94,9 +98,7 @@ def service(
     tokens = [_token(programs, file, *person) for person in whose]
     with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
         port = free_port()
-        command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
-        command += ["--trust-loopback", "--tokens", file, "--state-dir", scratch / "state"]
-        command += ["--log-level", "warning"]
+        command = serve(programs, port, scratch / "state", "--tokens", file, "--log-level=warning")
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
         if monitor_port is not None:
             command += ["--monitor-url", f"http://127.0.0.1:{monitor_port}"]
@@ -105,8 +107,5 @@ def service(
 
 
 def _token(programs: Path, file: Path, *whose: str) -> str:
-    command = [str(programs / "ses-service"), "token", "new", f"--tokens={file}", f"--name={whose[1]}"]
-    done = subprocess.run([*command, *whose], capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode != 0:
-        raise BenchmarkError(f"no token: {done.stderr.strip()}")
-    return done.stdout.strip()
+    name = f"--name={whose[1]}"
+    return tool(programs / "ses-service", "token", "new", f"--tokens={file}", name, *whose)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ses.demo.mounts import unmount
 from ses.demo.storage import mount_union
+from ses.demo.tools import tool
 
 from ses_benchmarks.processes import children
 
@@ -110,27 +111,19 @@ def of_user(
     )  # fmt: skip
 
 
-def run(*command: str | Path) -> str:
-    """Run a command; return its output."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{command}: {done.stderr.strip()}")
-    return done.stdout
-
-
 def in_memory(directory: Path, undo: ExitStack, options: str) -> Path:
     """Make a directory that others can read, with a file system in memory of its own."""
     directory.mkdir()
     directory.chmod(0o755)
     undo.callback(unmount, directory)
-    run("mount", "-t", "tmpfs", "-o", options, "none", directory)
+    tool("mount", "-t", "tmpfs", "-o", options, "none", directory)
     return directory
 
 
 def describe(work: Path, union: Path, branches: Sequence[Path]) -> tuple[Path, Path]:
     """Write what the service and the monitor are to know of a mounted union; return the two files."""
     site, settings = work / "site.ttl", work / "smed.toml"
-    site.write_text(run(BIN / "ses", "discover", "--mergerfs", union, "--turtle", "-"))
+    site.write_text(tool(BIN / "ses", "discover", "--mergerfs", union, "--turtle", "-"))
     settings.write_text(
         "".join(
             f'[[target]]\nname = "{branch.name}"\ncollector = "statvfs"\n'

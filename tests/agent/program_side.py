@@ -169,6 +169,10 @@ class Conversation:
         )
         socket.send_fds(self._connection, [message], descriptors)
 
+    def wait_for_end(self) -> None:
+        """Wait until the agent has taken the report in: it hangs up then."""
+        assert self._connection.recv(1) == b""
+
     def create(self, path: Path) -> int:
         """Create `path` as the library would, report it with a handle and return the open descriptor."""
         stage = self.answer.stage / path.name

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -66,7 +67,7 @@ for n in range(3):
     open(f"shared-{n}", "x").close()
     time.sleep(1.1)
 """
-CREATES = "for n in $(seq {n}); do echo > {name}-$n; sleep 0.5; done"
+CREATES = "for n in $(seq {n}); do echo > {name}-$n; sleep ${{SLEEP-0.5}}; done"
 
 
 def placed(log: Path) -> int:
@@ -187,6 +188,44 @@ def test_what_one_program_may_not_do_keeps_no_branch_from_others_of_its_user(
     assert [line for line in logs[1].read_text().splitlines() if "a step failed" not in line] == []
     assert placed(logs[2]) == 4
     assert not agent.says("is not used for uid")
+
+
+def test_a_create_through_another_mount_of_the_union_says_nothing_of_the_branch(
+    agent: Agent, branches: dict[str, Path]
+) -> None:
+    """The user's other programs go on with it: nothing is looked at, or made, again."""
+    with agent.ask() as conversation:
+        staging = branches[conversation.answer.element] / f".ses/{os.getuid()}"
+        staging.rmdir()
+        conversation.report(side.NOT_CREATED, error=errno.EXDEV)
+        conversation.wait_for_end()
+    agent.ask().close()
+    assert not staging.exists()
+
+
+SPARED = 0.2  # seconds, as in libses/agent/claims/user_stages.cpp
+
+
+def test_a_program_to_which_the_branches_are_hidden_has_them_looked_at_seldom(
+    agent: Agent, open_way: Path, branches: dict[str, Path], public_wrapper: Path, base: Path
+) -> None:
+    """While they are looked at, no program of the user chooses them."""
+    agent.ask().close()
+    calls = base / "calls"
+    traced = ["strace", "-f", "-qq", "-e", "trace=mkdirat", "-o", calls, "-p", str(agent.process.pid)]
+    status = Path(f"/proc/{agent.process.pid}/status")
+    hide = "; ".join(f"mount -t tmpfs none {branch}" for branch in branches.values())
+    with subprocess.Popen(traced) as tracer:
+        wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in status.read_text(), "it is traced")
+        begun = time.monotonic()
+        subprocess.run(
+            ["unshare", "--mount", "sh", "-c", f"{hide}; {CREATES.format(n=60, name='hidden')}"], check=True,
+            cwd=open_way, env={**environment(agent, public_wrapper), "SLEEP": "0.01"}, timeout=100,
+        )  # fmt: skip
+        seconds = time.monotonic() - begun
+        tracer.terminate()
+    looks = calls.read_text().count(f'"{os.getuid()}"')
+    assert 0 < looks <= len(branches) * (2 + seconds / SPARED)
 
 
 class Disks:

@@ -81,6 +81,13 @@ def test_a_build_that_is_not_there_is_named(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_way_that_is_not_there_is_no_row_of_another_one():
+    words = ["monitor/remote_reads.py", "--servers", "1", "--seconds", "0.1", "--providers", "nothing"]
+    done = ran([sys.executable, BENCHMARKS / words[0], *words[1:]], code=1)
+    assert "cannot be read one-sidedly by 'nothing'" in done.stderr
+    assert "pull" in done.stdout
+
+
 def test_one_that_is_interrupted_says_nothing_and_ends_with_130():
     command = [sys.executable, BENCHMARKS / "profile_cost.py", "--seconds", "60"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:

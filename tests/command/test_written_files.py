@@ -12,7 +12,7 @@ from ses.commands.kb.importing import question
 from ses_client.errors import SesError
 from ses_client.text_files import read_text
 from ses_service.api.app import create_app
-from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.store.embedded import EmbeddedStore
 from ses_service.members.members_file import MembersFileError, read_members_file

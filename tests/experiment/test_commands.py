@@ -1,12 +1,15 @@
 """What the commands have in common: what is wrong is said before, what was measured is not lost."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 from invoked import invoked
 from ses.cli import main
 from ses.demo.faults import DemoError
+from ses.demo.work import SHARED_MEMORY
 from ses_client.errors import UsageError
 from ses_experiment import places, steer
 from ses_experiment.arms import parse_arms
@@ -96,6 +99,23 @@ def test_a_missing_scan_alone_is_refused_before_anything_is_made(monkeypatch):
     monkeypatch.setattr("ses_experiment.papers.scan.installed", lambda: None)
     result = invoked(main, ["experiment", "orca", "--short", "--program", "scan"], code=1)
     assert "PostgreSQL is not installed" in result.stderr
+    assert "making the disks" not in result.stderr
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="disks need root")
+@pytest.mark.parametrize(
+    "command", [["sort"], ["orca", "--short"], ["disc", "--short"]], ids=lambda words: words[0]
+)
+def test_memory_that_is_too_full_for_disks_is_said_before_they_are_made(monkeypatch, command):
+    usage = shutil.disk_usage
+
+    def full(path):
+        return usage(path) if Path(path) != SHARED_MEMORY else usage(path)._replace(free=1_000_000)
+
+    monkeypatch.setattr("ses.demo.work.shutil.disk_usage", full)
+    result = invoked(main, ["experiment", *command], code=1)
+    assert "/dev/shm has 1 MB free, and " in result.stderr
     assert "making the disks" not in result.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from invoked import invoked
 from ses.cli import main
-from ses_experiment.papers.dedicated import NONE, TRACED, WAYS, Run, compare, median_between
+from ses_experiment.papers.dedicated import NONE, TRACED, WAYS, Run, between, compare, median_between
 from ses_experiment.papers.dedicated_programs import DEDICATED, DEFAULT, SHARED
 
 needs_two_cores = pytest.mark.skipif(
@@ -67,6 +67,12 @@ def test_runs_are_compared_by_the_papers_metric_and_by_what_shifts() -> None:
         "the own mean hides what shifts the whole"
     )
     assert compare(DEDICATED, 1, 1, [(base, base, base)]).p99 == 0.0
+
+
+def test_of_few_no_confidence_is_claimed() -> None:
+    assert between([1.0, 3.0, 2.0]) == "least and most 1.0000 to 3.0000"
+    assert between([1.0] * 5).startswith("least and most"), "94 %"
+    assert between([1.0] * 6).startswith("95 % interval")
 
 
 def test_a_median_lies_between_the_values_a_sign_test_leaves() -> None:

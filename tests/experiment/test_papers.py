@@ -1,12 +1,16 @@
 """All experiments of the papers in turn: results are kept, and only those that are missing are run again."""
 
 import json
+import signal
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from invoked import invoked
+from patience import wait_until
 from ses.cli import main
 from ses_experiment.commands import papers
 from ses_experiment.commands.group import experiment
@@ -34,6 +38,32 @@ def test_one_that_ends_without_a_result_is_named_and_the_others_go_on(tmp_path, 
     assert done.exit_code != 0
     assert "read2" in str(done.exception) + done.output
     assert list((tmp_path / "long").iterdir()) == []
+
+
+def children_of(pid):
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_experiment_ends_with_the_command_that_started_it(tmp_path, number):
+    program = (
+        "import sys; from ses.cli import main; from ses_experiment.commands import papers\n"
+        "words = ('--allowed', '1', '--size', '512', '--rounds', '1', '--directory', sys.argv[2])\n"
+        "papers.EXPERIMENTS = (papers.Repeated('read2', 'Figure 3', words, words, (1, 1)),)\n"
+        "sys.argv[0] = sys.argv[1]; main(['experiment', 'papers', '--directory', sys.argv[2]])\n"
+    )
+    ses = Path(sys.executable).parent / "ses"
+    command = [sys.executable, "-c", program, ses, tmp_path]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        wait_until(lambda: children_of(running.pid) or running.poll() is not None, "the experiment runs")
+        (experiment,) = children_of(running.pid)
+        wait_until(lambda: children_of(experiment) or running.poll() is not None, "it measures")
+        running.send_signal(number)
+        said = running.communicate(timeout=60)[1]
+    assert running.returncode == 128 + number, said
+    assert not list(tmp_path.glob(".ses-read2-*")), "the experiment ended, and took its file away"
 
 
 @pytest.mark.parametrize("repeated", papers.EXPERIMENTS, ids=lambda repeated: repeated.name)

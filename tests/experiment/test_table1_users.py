@@ -77,6 +77,23 @@ def test_managers_count_what_is_open(tmp_path, calls, rule):
     assert first == 100 if rule == "wass" else 43 <= first < 95, "of two draws in three the first is one"
 
 
+@pytest.mark.parametrize("rule", ["wass", "two-true"])
+def test_the_same_seed_draws_the_same_branches(tmp_path, calls, rule):
+    for branch in range(1, 5):
+        (tmp_path / f"single-{branch}").mkdir()
+    drawn = []
+    for seed in (1, 1, 2):
+        (tmp_path / "turns").write_text("0 0 0 0\n")
+        calls.unlink(missing_ok=True)
+        place, turns = str(tmp_path / "single-"), str(tmp_path / "turns")
+        argv = command("/input", place, Form((1,) * 12, compute=0.0), "", turns, 4, rule, seed)
+        subprocess.run(argv, check=True, timeout=60)
+        written = [line for line in calls.read_text().splitlines() if "oflag=dsync" in line]
+        drawn.append([line.partition("single-")[2][0] for line in written])
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0])) > 1
+
+
 def test_a_program_that_fails_ends_the_loop(tmp_path, calls):
     (tmp_path / "bin" / "dd").write_text("#!/bin/sh\nexit 3\n")
     assert subprocess.run(command("/input", str(tmp_path), FORM), check=False, timeout=60).returncode == 1

@@ -14,8 +14,10 @@ import pytest
 from patience import wait_until
 from ran import ran
 from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
 from ses.demo.processes import started
 from ses_experiment import groups, network
+from ses_experiment.writers import Programs
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="groups and namespaces need root")
 
@@ -74,6 +76,22 @@ def test_a_process_that_will_not_end_is_killed_with_its_children(tmp_path: Path)
             time.sleep(0.01)
     assert process.returncode == -9
     wait_until(lambda: not runs(int(child.read_text())))
+
+
+@root
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("command", "words"), [("echo why >&2; exit 3", "failed: why"), ("true", "has ended")]
+)
+def test_a_program_that_should_go_on_and_ended_is_noticed(tmp_path: Path, command: str, words: str):
+    tmp_path.chmod(0o755)
+    with Interrupts() as interrupts, Programs(tmp_path, interrupts) as programs:
+        programs.start(["sleep", "600"], 0, {}, Path("/"))
+        programs.check()
+        programs.start(["sh", "-c", command], 0, {}, Path("/"))
+        programs.running[-1].process.wait()
+        with pytest.raises(DemoError, match=words):
+            programs.check()
 
 
 def test_a_program_that_does_not_exist_is_a_fault():

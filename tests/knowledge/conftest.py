@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from patience import wait_for_answer
 from ports import free_port
-from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
+from ses_service.knowledge.errors import StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.store import retry
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A fault of Jena's own journal (5.6.0): docs/knowledge-base.md.

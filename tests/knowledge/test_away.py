@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from ses_service.api.app import create_app
-from ses_service.knowledge import HttpStore, KnowledgeBase, LastKnown, StoreUnavailableError
+from ses_service.knowledge.errors import StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.last_known import LastKnown
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.knowledge.terms import SITE_GRAPH
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.process.runtime import Runtime, ServiceConfig, runtime

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from ses_service.commands.main import main
-from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, KnowledgeBaseError
+from ses_service.knowledge.errors import KnowledgeBaseError
 from ses_service.knowledge.exchange.backup import back_up, restore
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 Fuseki = Any

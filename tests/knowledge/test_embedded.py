@@ -13,8 +13,10 @@ import mounts
 import pytest
 from embedded_stores import running
 from patience import wait_until
-from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.store import embedded as module
+from ses_service.knowledge.store.embedded import EmbeddedStore
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 
@@ -234,7 +236,8 @@ def test_an_unusable_directory_is_named(tmp_path: Path) -> None:
 
 def test_the_server_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
     program = (
-        "import sys, time\nfrom pathlib import Path\nfrom ses_service.knowledge import EmbeddedStore\n"
+        "import sys, time\nfrom pathlib import Path\n"
+        "from ses_service.knowledge.store.embedded import EmbeddedStore\n"
         "store = EmbeddedStore(Path(sys.argv[1]))\nstore.start()\n"
         "print(store.pid, flush=True)\ntime.sleep(60)\n"
     )

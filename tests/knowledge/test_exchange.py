@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 from rdflib import URIRef
-from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase
-from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
+from ses_service.knowledge.errors import (
+    ChangedSinceError,
+    InvalidDescriptionError,
+    StaleReadingError,
+    UnknownChangeError,
+)
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.incoming import Incoming, Mode
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import KEPT
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.statements.turtle_writer import document
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.model.limits import MAX_APPLICATIONS

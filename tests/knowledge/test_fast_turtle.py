@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from rdflib import Graph, Literal, URIRef
 from rdflib.compare import isomorphic
-from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase, site
+from ses_service.knowledge import site
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.incoming import Incoming
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.statements import fast_turtle
 from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.fast_turtle import read_quickly

@@ -1,7 +1,9 @@
 """Promises about descriptions and requirements nobody should give: refused in words, nothing changed."""
 
 import pytest
-from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase, StoreRefusedError
+from ses_service.knowledge.errors import InvalidDescriptionError, StoreRefusedError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.model.entities import Level, Requirement, RequirementSet
 from ses_service.model.kinds import PREDICTED

@@ -2,9 +2,10 @@
 
 import pytest
 from rdflib import Graph
-from ses_service.knowledge import HttpStore, KnowledgeBase
 from ses_service.knowledge.errors import StaleReadingError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.statements.statements import describe
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.knowledge.terms import SITE_GRAPH
 
 COUNT = 300

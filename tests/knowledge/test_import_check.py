@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.checks.validation import refused
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.import_check import check_import
 from ses_service.knowledge.exchange.incoming import Mode
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 
 HEAD = "@prefix : <urn:a:> .\n"
 SET = """

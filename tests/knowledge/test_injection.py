@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 from ses_service.api.app import create_app
-from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase
+from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.queries import _INPUT, bind, serialise
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.process.runtime import ServiceConfig
 

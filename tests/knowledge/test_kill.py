@@ -10,14 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.knowledge import (
-    AnswerLostError,
-    EmbeddedStore,
-    HttpStore,
-    KnowledgeBase,
-    RevisionConflictError,
-    StoreUnavailableError,
-)
+from ses_service.knowledge.errors import AnswerLostError, RevisionConflictError, StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 Fuseki = Any

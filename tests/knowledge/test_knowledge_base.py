@@ -4,13 +4,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from ses_service.knowledge import (
-    HttpStore,
-    InvalidDescriptionError,
-    KnowledgeBase,
-    RevisionConflictError,
-    StoreUnavailableError,
-)
+from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError, StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.entities import ElementState, Kind, Level, Requirement, RequirementSet, Strictness
 from ses_service.model.nodes import NetworkLink
 

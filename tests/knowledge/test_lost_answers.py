@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.knowledge import HttpStore, KnowledgeBase, StoreUnavailableError
-from ses_service.knowledge.errors import AnswerLostError
+from ses_service.knowledge.errors import AnswerLostError, StoreUnavailableError
 from ses_service.knowledge.exchange import exchange, plans
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.incoming import Mode
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.store import HttpStore
 
 SITE = (Path(__file__).resolve().parents[2] / "ontology/examples/union-site.ttl").read_text()
 FASTER = SITE.replace("90.0e0", "91.0e0")

@@ -4,9 +4,10 @@ import pytest
 from rdflib import Literal, URIRef
 from ses.union.branches import Branch, Union, names_of
 from ses.union.branches import turtle as union_turtle
-from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.knowledge.exchange.merge import DISCOVERED, HUMAN, aligned, merge
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.statements import Description, Facts, describe
 from ses_service.knowledge.terms import QSM, SITE_GRAPH

@@ -2,8 +2,8 @@
 
 import pytest
 from rdflib import XSD, BNode, Literal, URIRef
-from ses_service.knowledge import HttpStore
 from ses_service.knowledge.queries import bind, serialise
+from ses_service.knowledge.store.store import HttpStore
 
 GRAPH = URIRef("https://w3id.org/qstorman/graph/requirements")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from embedded_stores import running
 from patience import wait_until
-from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.store.embedded import EmbeddedStore
 
 NUMBERS = f"INSERT DATA {{ GRAPH <a:g> {{ {' . '.join(f'<a:{n}> <a:p> {n}' for n in range(1000))} }} }}"
 PATTERN = """{ GRAPH <a:g> { ?a <a:p> ?w . ?b <a:p> ?x . ?c <a:p> ?y . ?d <a:p> ?z

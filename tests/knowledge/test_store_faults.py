@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from ses_service.knowledge import HttpStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
-from ses_service.knowledge.errors import AnswerLostError
+from ses_service.knowledge.errors import AnswerLostError, KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.store import HttpStore
 
 PATIENCE = 120.0
 

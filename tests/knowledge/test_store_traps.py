@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 import urllib3
-from ses_service.knowledge import (
-    EmbeddedStore,
-    HttpStore,
-    KnowledgeBase,
-    StoreRefusedError,
-    StoreUnavailableError,
-)
+from ses_service.knowledge.errors import StoreRefusedError, StoreUnavailableError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 
 Fuseki = Any
 ROOT = Path(__file__).resolve().parents[2]

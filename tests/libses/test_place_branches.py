@@ -63,6 +63,21 @@ def test_directory_a_user_may_not_write_to_stays_closed(union: Union, probes: Pa
     assert f"errno={EACCES}" in done.stdout
     assert list(directory.iterdir()) == []
     assert union.agent.leftovers() == []
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)], "no branch's"
+
+
+def test_directory_that_hands_on_a_group_of_others_leads_to_the_plain_call(
+    union: Union, probes: Path
+) -> None:
+    directory = union.path / "of a group"
+    directory.mkdir()
+    os.chown(directory, -1, 4321)
+    directory.chmod(0o2777)
+    user = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--")
+    done = union.run(*user, probes / "create", "open", WRITE, "0644", "022", directory / "file")
+    assert f"uid={NOBODY} gid=4321" in done.stdout
+    assert union.agent.leftovers() == []
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)], "no branch's"
 
 
 @pytest.mark.parametrize(("ours", "others"), [(16, 0), (8, 8)])
@@ -179,16 +194,20 @@ def test_staged_name_that_is_taken_is_not_touched(union: Union, probes: Path) ->
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EEXIST)]
 
 
-def test_bind_mount_of_a_union_leads_to_the_plain_call(union: Union, probes: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["rw", "ro"])
+def test_bind_mount_of_a_union_leads_to_the_plain_call(
+    union: Union, probes: Path, tmp_path: Path, option: str
+) -> None:
     bound = tmp_path / "bound"
     bound.mkdir()
     (union.path / "part").mkdir()
     subprocess.run(["mount", "--bind", union.path / "part", bound], check=True, timeout=60)
+    subprocess.run(["mount", "-o", f"remount,bind,{option}", bound], check=True, timeout=60)
     try:
         union.run(probes / "create", "open", WRITE, "0644", "022", bound / "file")
     finally:
         unmount(bound)
-    assert (union.path / "part/file").exists()
+    assert (union.path / "part/file").exists() == (option == "rw")
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)]
     assert union.agent.leftovers() == []
 

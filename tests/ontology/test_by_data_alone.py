@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from ses_service.api import contract
 from ses_service.api.app import create_app
-from ses_service.knowledge import EmbeddedStore, InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.checks.validation import validate
+from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.kinds import Kind
 from ses_service.process.runtime import ServiceConfig, runtime

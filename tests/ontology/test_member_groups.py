@@ -11,8 +11,9 @@ from patience import wait_until
 from ses_service.api.app import create_app
 from ses_service.decision.needs import Needs
 from ses_service.decision.resolve import index_sets
-from ses_service.knowledge import EmbeddedStore, KnowledgeBase
 from ses_service.knowledge.checks.validation import validate
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
 from ses_service.members.homes import Membership, posix_groups
 from ses_service.model.entities import Environment, Kind, Level, Requirement, RequirementSet
 from ses_service.process.runtime import ServiceConfig, runtime

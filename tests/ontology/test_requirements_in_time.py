@@ -9,7 +9,8 @@ import pytest
 from ses_service.api.app import create_app
 from ses_service.decision.needs import Needs
 from ses_service.decision.resolve import index_sets, next_change, resolve
-from ses_service.knowledge import EmbeddedStore, KnowledgeBase
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.store.embedded import EmbeddedStore
 from ses_service.knowledge.times import moment, written
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Kind, Level, Profile, Requirement, RequirementSet, Subject

@@ -14,7 +14,9 @@ from invoked import invoked
 from service_process import Running
 from ses_service.commands.main import main
 from ses_service.commands.store_at import store_at
-from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
+from ses_service.knowledge.errors import KnowledgeBaseError
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.security.trust import Trust
 
 

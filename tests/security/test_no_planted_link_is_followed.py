@@ -9,8 +9,9 @@ import pytest
 from ses.output import write_json
 from ses.slurm.offers import publish
 from ses.whole_file import write_whole
-from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError
+from ses_service.knowledge.errors import KnowledgeBaseError
 from ses_service.knowledge.shrinking import ACCEPTED
+from ses_service.knowledge.store.embedded import EmbeddedStore
 from ses_service.security.certificates import key_of, make_certificates
 from ses_service.security.tokens import Role, TokenFileError, add_token
 from ses_service.security.unix_socket import LocalListener

@@ -253,7 +253,7 @@ class FakeKnowledge:
     def replace_requirements(
         self, wanted: RequirementSet, *, author: str, now: float, expected_revision: int | None = None
     ) -> RequirementSet:
-        from ses_service.knowledge import RevisionConflictError
+        from ses_service.knowledge.errors import RevisionConflictError
 
         self._try()
         known = self.sets.get((wanted.level, wanted.name), wanted).revision

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from ses_service.api.problems import problem_of
-from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError
 
 Service = Any
 JSON = "application/json"

@@ -75,7 +75,7 @@ def test_health_says_the_process_answers_whatever_is_missing(serve: Any) -> None
 
 
 def test_readiness_names_what_is_missing(serve: Any) -> None:
-    from ses_service.knowledge import StoreUnavailableError
+    from ses_service.knowledge.errors import StoreUnavailableError
 
     service = serve(2)
     before = service.get("/readyz")

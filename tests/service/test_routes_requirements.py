@@ -171,7 +171,7 @@ def test_a_wrong_set_is_refused_and_nothing_is_stored(service: Service, body: An
 
 
 def test_a_set_that_cannot_be_stored_says_so(service: Service) -> None:
-    from ses_service.knowledge import StoreUnavailableError
+    from ses_service.knowledge.errors import StoreUnavailableError
 
     service.knowledge.broken = StoreUnavailableError("connection refused")
     answer = service.put("/v1/requirements/user/alice", SET, code=503)

@@ -238,7 +238,7 @@ def test_a_silent_monitor_is_reported_in_the_notes(service: Service) -> None:
 
 
 def test_a_lost_knowledge_base_is_reported_with_the_age_of_what_is_used(service: Service, clock: Any) -> None:
-    from ses_service.knowledge import StoreUnavailableError
+    from ses_service.knowledge.errors import StoreUnavailableError
 
     service.knowledge.broken = StoreUnavailableError("connection refused")
     clock.time += 42

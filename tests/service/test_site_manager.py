@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.errors import InvalidDescriptionError, KnowledgeBaseError, StoreUnavailableError
 from ses_service.model.entities import Level
 from ses_service.threads.loop import Loop
 

@@ -7,7 +7,6 @@ from argon2 import PasswordHasher
 from flask import Flask, Response, redirect, request, url_for
 from ses_client.client import ServiceClient
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.wrappers import Response as BaseResponse
 
 from ses_webface import help as help_page
 from ses_webface import pages, probes
@@ -96,13 +95,9 @@ def create_app(
     for feature in features:
         app.register_blueprint(feature.blueprint)
     app.register_blueprint(probes.blueprint)
-    app.add_url_rule("/", "home", _home)
+    app.add_url_rule("/", "home", lambda: redirect(url_for("requirements.overview")))
     app.after_request(_count)
     return app
-
-
-def _home() -> BaseResponse:
-    return redirect(url_for("requirements.overview"))
 
 
 def _count(response: Response) -> Response:

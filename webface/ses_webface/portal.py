@@ -30,13 +30,6 @@ ZONE_COOKIE = "ses_webface_zone"
 _UTC = ZoneInfo("UTC")
 
 
-@dataclass(slots=True)
-class LastKnown:
-    """What the service answered last, for as long as it does not answer."""
-
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
-
-
 class Places:
     """How many requests do something that few may do at once.  For any thread."""
 
@@ -57,9 +50,12 @@ class Places:
             self._taken -= 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Portal:
-    """The parts of one application; ``clock`` gives seconds since the epoch."""
+    """The parts of one application; ``clock`` gives seconds since the epoch.
+
+    ``vocabulary`` is what the service answered last, for as long as it does not answer.
+    """
 
     database: Database
     accounts: AccountService
@@ -71,7 +67,7 @@ class Portal:
     selection: ServiceClient
     metrics: Metrics
     clock: Callable[[], float]
-    last_known: LastKnown = field(default_factory=LastKnown)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
     hashing: Places = field(default_factory=Places)
 
 
@@ -110,13 +106,12 @@ def away() -> SesError | None:
 def words() -> Vocabulary:
     """Return the vocabulary, read once per request: the last one known while the service is away."""
     if "vocabulary" not in g:
-        known = portal().last_known
         try:
-            known.vocabulary = service().vocabulary()
+            portal().vocabulary = service().vocabulary()
         except SesError as error:
             g.vocabulary_problem = error
             note_away(error)
-        g.vocabulary = known.vocabulary
+        g.vocabulary = portal().vocabulary
     return cast(Vocabulary, g.vocabulary)
 
 

@@ -8,11 +8,12 @@ import os
 import platform
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ses.demo.parts import Parts
+from ses.demo.parts import Parts, find_parts
 from ses.demo.tools import tool
 
 _SHOWN = 12  # characters of a hash
@@ -40,6 +41,11 @@ def processor_seconds(pid: int) -> float:
         with suppress(OSError):  # a thread that has just ended
             used += int(task.read_text().split()[0])
     return used / 1e9
+
+
+def settings(plan: Any, **more: Any) -> dict[str, Any]:
+    """Return what a result depends on: the plan, ``more``, and the product as it is built."""
+    return {**asdict(plan), "build": None, **more, "product": product(find_parts(plan.build))}
 
 
 def product(parts: Parts) -> str:

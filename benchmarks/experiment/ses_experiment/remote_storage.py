@@ -26,6 +26,7 @@ from ses.demo.mounts import mount_type, unmount
 from ses.demo.processes import started
 from ses.demo.throttle import Throttle, find_throttle
 from ses.demo.tools import tool
+from ses.demo.work import SHARED_MEMORY, need_memory
 
 from ses_experiment import network
 
@@ -128,6 +129,7 @@ def set_up(
     for program in ("/usr/sbin/sshd", _SFTP_SERVER):
         if not Path(program).exists():
             raise DemoError(f"{program} is missing: install openssh-server.")
+    need_memory(sum(plan.capacity for plan in disks))
     progress("making the disks")
     (work / "disks").mkdir()
     throttle = find_throttle(work.name)
@@ -170,7 +172,7 @@ def set_up(
 
 
 def _image(work: Path, name: str) -> Path:
-    return Path("/dev/shm") / f"{work.name}-{name}.img"
+    return SHARED_MEMORY / f"{work.name}-{name}.img"
 
 
 def _start_sshd(work: Path, storage: str, client: str, undo: ExitStack) -> tuple[str, ...]:

@@ -19,13 +19,14 @@ from ses.demo.chain import Services, start_agent, start_services
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import Parts, find_parts
-from ses.demo.storage import Storage, set_up
+from ses.demo.storage import Storage, mount_union, set_up
 from ses.demo.work import need_root, work_directory
 from ses.literal import PREFIXES, quantity
 
 from ses_experiment.arms import Arm
 
 READ_RATE, WRITE_RATE = 25, 15  # MB/s: slow enough that two processors keep eight branches busy
+RATES = (READ_RATE * 1e6, WRITE_RATE * 1e6)
 FIRST_USER = 61000  # numbers without accounts: users of their own
 _IDLE_SHARE = 0.1
 _IDLE_SECONDS = 60.0
@@ -91,6 +92,13 @@ class Stand:
             directory.mkdir(parents=True, exist_ok=True)
             os.chown(directory, FIRST_USER + user, FIRST_USER + user)
         return name
+
+    def mount_each(self, union_options: str, undo: ExitStack) -> str:
+        """Mount a union of each branch alone; returns their mount points without the number, from 1 on."""
+        single = self.work / "single-"
+        for number, directory in enumerate(self.storage.directories, 1):
+            mount_union(Path(f"{single}{number}"), [directory], undo, union_options)
+        return str(single)
 
     def place_by(self, policy: str) -> None:
         """Let the union create files by one of its own policies from now on."""

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -25,19 +25,24 @@ from typing import Any
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.demo.parts import find_parts
 from ses.demo.processes import started
+from ses.demo.tools import tool
 
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
-from ses_experiment.machine import load, machine, product
+from ses_experiment.machine import load, machine, settings
 from ses_experiment.papers.qstorman.table1_run import LEAD_SECONDS
-from ses_experiment.site import FIRST_USER, READ_RATE, WRITE_RATE, Shape, Stand, stand_up
+from ses_experiment.site import FIRST_USER, RATES, Shape, Stand, stand_up
 from ses_experiment.writers import Programs
 
 PLAIN, LIBRARY, STEERED = "plain", "library", "steered"
 CLIENTS = ("daemon", "container", "nfs")
 POLICY = "pfrd"
+_NEEDED = {  # programs of each kind of client, with their packages
+    "daemon": {},
+    "container": {"podman": "podman", "runc": "runc", "busybox": "busybox-static"},
+    "nfs": {"ganesha.nfsd": "nfs-ganesha-vfs", "rpcbind": "rpcbind", "nfs-cp": "libnfs-utils"},
+}
 _MIB = 1 << 20
 _USERS = 8
 _LATER = 120.0  # seconds for the last files to end
@@ -95,13 +100,16 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Seconds for a file; ``share``: the part steering saved, of the part the library saves on this node."""
+    """Seconds for a file; ``share``: the part steering saved, of the part the library saves on this node.
+
+    It is ``None`` where the library saves nothing.
+    """
 
     client: str
     plain: float
     steered: float
     library: float
-    share: float
+    share: float | None
 
 
 def reached(rounds: Sequence[Round], client: str) -> Reached:
@@ -112,19 +120,24 @@ def reached(rounds: Sequence[Round], client: str) -> Reached:
 
     plain, steered = mean(client, PLAIN), mean(client, STEERED)
     here, library = mean("daemon", PLAIN), mean("daemon", LIBRARY)
-    return Reached(client, plain, steered, library, (1 - steered / plain) / (1 - library / here))
+    saved, gain = 1 - steered / plain, 1 - library / here
+    return Reached(client, plain, steered, library, saved / gain if gain > 0 else None)
 
 
 def measure(
     plan: Plan, interrupts: Interrupts, progress: Callable[[str], None]
 ) -> tuple[list[Round], dict[str, Any]]:
     """Run all rounds and undo everything that was made, however it ends; raises DemoError, StoppedError."""
+    for client in plan.clients:
+        if missing := [program for program in _NEEDED[client] if shutil.which(program) is None]:
+            packages = " ".join(_NEEDED[client].values())
+            raise DemoError(f"{', '.join(missing)} not there: apt-get install {packages}.")
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
-    settings = {**asdict(plan), "build": None, "policy": POLICY, "product": product(find_parts(plan.build))}
+    known = settings(plan, policy=POLICY)
     played = []
     with interrupts.undoing(progress) as undo:
         stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
-        background.prepare([branch.directory for branch in stand.storage.branches], 64)
+        background.prepare(stand.storage.directories, 64)
         (stand.work / "source").write_bytes(bytes(plan.megabytes * _MIB))
         state = undo.enter_context(TemporaryDirectory(prefix="ses-podman-", dir="/run"))  # a short name
         through = {"container": state}
@@ -135,7 +148,7 @@ def measure(
                 progress(f"round {number} of {plan.rounds}: {client}, {how}")
                 library, via = stand.environment(arm), through.get(client, "")
                 played.append(_play(plan, stand, number, client, how, library, via))
-    return played, {"settings": settings, "machine": on}
+    return played, {"settings": known, "machine": on}
 
 
 def _play(
@@ -147,8 +160,14 @@ def _play(
     with ExitStack() as undo:
         if how == STEERED:
             undo.enter_context(_steered(stand, plan.least_branches))
-        undo.enter_context(_others(plan, stand, number))
+        horizon = LEAD_SECONDS + _START_SECONDS + plan.seconds + _LATER
+        chance, loads = Random(f"{plan.seed} {number}"), background.LOADS[plan.background]
+        streams = background.schedule(loads, RATES, 16e6, horizon, chance)
+        others = background.playing(streams, stand.storage.directories, stand.work, time.monotonic())
+        undo.enter_context(others)
         stand.interrupts.pause(LEAD_SECONDS)
+        if client == "container":  # those that are still running do not end with podman run
+            undo.callback(tool, *_podman(stand, via), "rm", "--all", "--force", "--time", "0")
         programs = undo.enter_context(Programs(stand.work, stand.interrupts))
         begin = int(time.clock_gettime(time.CLOCK_BOOTTIME)) + _START_SECONDS
         for user in range(_USERS):
@@ -178,9 +197,7 @@ def _writer(plan: Plan, stand: Stand, client: str, names: str, begin: int, via: 
     place = f"{'/union' if client == 'container' else stand.storage.union}/{names}-$n"
     write = f"dd if=/dev/zero of={place} bs=1M count={plan.megabytes} conv=fsync 2>/dev/null"
     remove = f"rm {place}"
-    if (
-        client == "nfs"
-    ):  # the server keeps what it has open, and so its room, as it is removed past the server
+    if client == "nfs":  # the server keeps what it has open, and its room, though it is removed past it
         write = f"{via} {stand.work}/source nfs://127.0.0.1{place} >/dev/null"
         remove = f": >{place}; touch -d @1 {place}; rm {place}"
     pause = f"sleep $(awk 'BEGIN {{ srand('$(({seed} + n))'); print {_PAUSE} * rand() }}')"
@@ -194,18 +211,19 @@ def _writer(plan: Plan, stand: Stand, client: str, names: str, begin: int, via: 
     root = stand.work / "root"
     for part in ("bin", "union", "proc", "sys", "dev", "etc", "tmp"):
         (root / part).mkdir(parents=True, exist_ok=True)
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        raise DemoError("busybox is not installed: apt-get install busybox-static.")
     if not (root / "bin/busybox").exists():
-        shutil.copy(busybox, root / "bin/busybox")
+        shutil.copy(str(shutil.which("busybox")), root / "bin/busybox")
         for name in ("sh", "dd", "rm", "cut", "awk", "sleep"):
             (root / "bin" / name).symlink_to("busybox")
     return [
-        *_PODMAN, "--root", f"{stand.work}/podman", "--runroot", via, "run", "--rm",
-        "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000",
+        *_podman(stand, via), "run", "--rm", "--network", "none",
+        "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000",
         "-v", f"{stand.storage.union}:/union", "--rootfs", str(root), "/bin/sh", "-c", loop,
     ]  # fmt: skip
+
+
+def _podman(stand: Stand, state: str) -> list[str]:
+    return [*_PODMAN, "--root", f"{stand.work}/podman", "--runroot", state]
 
 
 @contextmanager
@@ -225,25 +243,11 @@ def _steered(stand: Stand, least: int) -> Iterator[None]:
 
 
 @contextmanager
-def _others(plan: Plan, stand: Stand, number: int) -> Iterator[None]:
-    loads = background.LOADS[plan.background]
-    horizon = LEAD_SECONDS + _START_SECONDS + plan.seconds + _LATER
-    chance = Random(f"{plan.seed} {number}")
-    streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), 16e6, horizon, chance)
-    branches = [branch.directory for branch in stand.storage.branches]
-    with background.playing(streams, branches, stand.work, time.monotonic()):
-        yield
-
-
-@contextmanager
 def _nfs_server(stand: Stand) -> Iterator[str]:
     """Export the union by a server of its own; yields what a client's command begins with."""
     work = stand.work / "nfs"
     work.mkdir()
     (work / "ganesha.conf").write_text(_GANESHA.format(union=stand.storage.union), "utf-8")
-    for program in ("ganesha.nfsd", "rpcbind", "nfs-cp"):
-        if shutil.which(program) is None:
-            raise DemoError(f"{program} is missing: apt-get install nfs-ganesha-vfs rpcbind libnfs-utils.")
     apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]
     with ExitStack() as undo:
         running = started(

@@ -83,6 +83,13 @@ class Programs:
             self.interrupts.pause(_LOOK_SECONDS)
         return [program.seconds for program in self.running if program.seconds is not None]
 
+    def check(self) -> None:
+        """Raise DemoError when one has ended, of programs that never do."""
+        for program in self.running:
+            if program.process.poll() is not None:
+                self._check(program)
+                raise DemoError(f"{program.process.args!r} has ended.")
+
     def _check(self, program: Program) -> None:
         if program.process.returncode != 0:
             words = program.errors.read_text("utf-8", "replace").strip().splitlines()

@@ -99,7 +99,11 @@ def measure(seeds: int, jobs: int, keep: Path) -> dict[Simulated, Outcome]:
     """Run what is not yet in the file ``keep``, and return everything."""
     done: dict[Simulated, Outcome] = {}
     if keep.exists():
-        for line in keep.read_text("utf-8").splitlines():
+        text = keep.read_text("utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:  # it was stopped in the middle of a line
+            keep.write_text(whole, "utf-8")
+        for line in whole.splitlines():
             family, rule, seed, *values = json.loads(line)
             done[family, rule, seed] = values[0], values[1]
     wanted = needed(seeds)
@@ -209,6 +213,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="file in which runs are kept")
     given = parser.parse_args(None if arguments is None else list(arguments))
+    if given.seeds < 2 or given.jobs < 1:
+        parser.error("An interval takes two seeds, and a run a process.")
     if given.check:
         current = is_current()
         print(f"{PAGE.name} is {'of this code' if current else 'stale: other code made it'}")

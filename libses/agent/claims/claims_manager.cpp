@@ -236,7 +236,7 @@ void ClaimsManager::failed(uid_t uid, const std::string &target, int error, Time
 void ClaimsManager::stage_again(const std::string &target, Time now) {
   spdlog::debug("the staging directory of branch {} was moved or removed", target);
   for (const auto &[uid, user] : users_) {
-    parts_.stages.prepare_again(uid, target, now);
+    parts_.stages.prepare_again(uid, target, now, false);
     show_staged(uid);
   }
 }

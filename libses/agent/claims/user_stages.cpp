@@ -12,7 +12,8 @@
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::seconds kStageAgain{30};                                  // after it failed
+constexpr std::chrono::seconds kStageAgain{30}; // after it failed
+constexpr std::chrono::milliseconds kSpared{200};
 constexpr size_t kMaxUnusable = SES_ANNOUNCED_EXCLUDED_MAX - SES_TABLE_ELEMENTS; // of a system
 
 } // namespace
@@ -57,7 +58,7 @@ void UserStages::remove(uid_t uid) {
 
 void UserStages::failed(uid_t uid, const std::string &target, int error, Time now) {
   if (!is_of_branch(error)) {
-    prepare_again(uid, error == ENOENT ? std::nullopt : std::optional(target), now);
+    prepare_again(uid, error == ENOENT ? std::nullopt : std::optional(target), now, true);
     return;
   }
   const auto user = stages_.find(uid);
@@ -74,13 +75,16 @@ void UserStages::failed(uid_t uid, const std::string &target, int error, Time no
   set_trouble(stage, std::string("a file could not be made there: ") + std::strerror(error));
 }
 
-void UserStages::prepare_again(uid_t uid, const std::optional<std::string> &target, Time now) {
+void UserStages::prepare_again(uid_t uid, const std::optional<std::string> &target, Time now,
+                               bool is_reported) {
   const auto user = stages_.find(uid);
   if (user == stages_.end()) {
     return;
   }
   for (auto &[of, stage] : user->second) {
-    if (stage.state == State::kThere && (!target || of == *target)) {
+    if (stage.state == State::kThere && (!target || of == *target) &&
+        (!is_reported || now >= stage.spared_until)) {
+      stage.is_reported = is_reported;
       stage.state = State::kWaiting;
       stage.since = now;
       parts_.stager.request(uid, stage.branch, true);
@@ -94,6 +98,8 @@ void UserStages::take(const Stager::Result &result, Time now) {
     Stage &stage = user->second[result.target];
     stage.state = result.why.empty() ? State::kThere : State::kFailed;
     stage.since = now;
+    stage.spared_until =
+        std::exchange(stage.is_reported, false) && !result.is_made ? now + kSpared : Time{};
     set_trouble(stage, result.why);
   }
 }

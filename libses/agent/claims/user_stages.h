@@ -34,8 +34,10 @@ public:
   // anything.  After other errors its staging directory is looked at.
   void failed(uid_t uid, const std::string &target, int error, Time now);
   // The staging directory of UID on TARGET is not where it was; nullopt: on all branches on which
-  // it was there.
-  void prepare_again(uid_t uid, const std::optional<std::string> &target, Time now);
+  // it was there.  IS_REPORTED: as a program says, to which it may be hidden; where it was there
+  // all the same, the next report is passed over for a while.
+  void prepare_again(uid_t uid, const std::optional<std::string> &target, Time now,
+                     bool is_reported);
   void take(const Stager::Result &result, Time now);
   // Rows of SYSTEM on which files of UID cannot be staged now.  IS_FINAL: nobody tries just now.
   [[nodiscard]] uint64_t not_staged(uid_t uid, unsigned system, bool &is_final) const;
@@ -48,6 +50,8 @@ private:
   struct Stage {
     State state = State::kWaiting;
     Time since{};
+    bool is_reported = false;
+    Time spared_until{};
     std::string why; // it was not usable when it was tried last
     Stager::Branch branch{};
   };

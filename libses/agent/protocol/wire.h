@@ -52,9 +52,11 @@ struct Report {
 };
 
 // Is ERROR, which ended a create, the element's?  Not that somebody else had the name first, that
-// the program has no descriptor left, or that a file of this size is better off elsewhere (EFBIG).
+// the program has no descriptor left, that a file of this size is better off elsewhere (EFBIG), or
+// that the directory is reached by another mount of the union (EXDEV).
 [[nodiscard]] constexpr bool is_of_element(int error) {
-  return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE && error != EFBIG;
+  return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE && error != EFBIG &&
+         error != EXDEV;
 }
 
 // Is it one that the next create there meets as well?  Not EROFS: a container or a service may see

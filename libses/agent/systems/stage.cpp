@@ -79,10 +79,11 @@ struct Wanted {
   mode_t mode;
 };
 
-// Opens WANTED in PARENT, making it when it is not there.  Invalid on failure, with the reason
-// in WHY.
-UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::string &why) {
-  const bool is_made = mkdirat(parent, wanted.name, kUserMode) == 0;
+// Opens WANTED in PARENT, making it when it is not there, as IS_MADE says then.  Invalid on
+// failure, with the reason in WHY.
+UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::string &why,
+                bool &is_made) {
+  is_made = mkdirat(parent, wanted.name, kUserMode) == 0;
   if (!is_made && errno != EEXIST) {
     why = failed(path, "cannot be made");
     return UniqueFd();
@@ -169,18 +170,18 @@ std::string swappable_by(const struct stat &status, const std::string &target, u
   return "";
 }
 
-std::string prepare_stage(const std::string &target, dev_t device, uid_t uid, UniqueFd &top) {
+PreparedStage prepare_stage(const std::string &target, dev_t device, uid_t uid) {
   const UniqueFd branch(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat root {};
   if (!branch || fstat(branch.get(), &root) != 0) {
-    return failed(target, "cannot be opened");
+    return {failed(target, "cannot be opened")};
   }
   if (root.st_dev != device) {
-    return target + ": another file system was mounted there, or its own no more";
+    return {target + ": another file system was mounted there, or its own no more"};
   }
-  std::string why = swappable_by(root, target, uid);
-  if (!why.empty()) {
-    return why;
+  PreparedStage stage{swappable_by(root, target, uid)};
+  if (!stage.why.empty()) {
+    return stage;
   }
   const std::string top_path = target + "/" SES_STAGE_DIRECTORY;
   // A top directory made by root serves an agent that is not root, too.
@@ -188,14 +189,15 @@ std::string prepare_stage(const std::string &target, dev_t device, uid_t uid, Un
   struct stat status {};
   const bool roots = existing && fstat(existing.get(), &status) == 0 && status.st_uid == 0;
   const uid_t top_owner = roots ? 0 : geteuid();
-  top = ensure(branch.get(), {SES_STAGE_DIRECTORY, top_owner, kTopMode}, top_path, why);
-  if (!top) {
-    return why;
+  stage.top = ensure(branch.get(), {SES_STAGE_DIRECTORY, top_owner, kTopMode}, top_path, stage.why,
+                     stage.is_made);
+  if (!stage.top) {
+    return stage;
   }
   const std::string name = std::to_string(uid);
-  const UniqueFd mine =
-      ensure(top.get(), {name.c_str(), uid, kUserMode}, top_path + "/" + name, why);
-  return why;
+  const UniqueFd mine = ensure(stage.top.get(), {name.c_str(), uid, kUserMode},
+                               top_path + "/" + name, stage.why, stage.is_made);
+  return stage;
 }
 
 void remove_stage(const std::string &target, dev_t device, uid_t uid) {

@@ -34,10 +34,14 @@ namespace ses::agent {
 // that walk the tree can list it, and nobody else reaches a file in it),
 // both without set-group-id and default ACL, which files created there would inherit.  Makes
 // nothing where TARGET is not on DEVICE, as it was when the union was looked at.
-// Returns an empty string, or why the directory cannot be used, naming the path.  TOP is
+// Returns why the directory cannot be used, naming the path; WHY is empty where it can, and TOP is
 // TARGET/.ses then.
-[[nodiscard]] std::string prepare_stage(const std::string &target, dev_t device, uid_t uid,
-                                        UniqueFd &top);
+struct PreparedStage {
+  std::string why{};
+  UniqueFd top{};
+  bool is_made = false; // it was not there
+};
+[[nodiscard]] PreparedStage prepare_stage(const std::string &target, dev_t device, uid_t uid);
 
 // "TARGET/.ses/UID".
 [[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 
-#include <tuple>
 #include <utility>
 
 #include "node/heartbeat.h"
@@ -14,14 +13,10 @@
 namespace ses::agent {
 namespace {
 
-// Why there is no directory of UID, or the one in which it is.
-std::pair<std::string, UniqueFd> prepare(const std::string &target, dev_t device, uid_t uid) {
-  auto prepared = ask_storage(device, [target, device, uid] {
-    UniqueFd top;
-    std::string why = prepare_stage(target, device, uid, top);
-    return std::pair(std::move(why), std::move(top));
-  });
-  return prepared ? std::move(*prepared) : std::pair(std::string("does not answer"), UniqueFd());
+PreparedStage prepare(const std::string &target, dev_t device, uid_t uid) {
+  auto prepared =
+      ask_storage(device, [target, device, uid] { return prepare_stage(target, device, uid); });
+  return prepared ? std::move(*prepared) : PreparedStage{"does not answer"};
 }
 
 void remove(const std::string &target, dev_t device, uid_t uid) {
@@ -85,28 +80,29 @@ void Stager::work() {
     lock.unlock();
     const Union seen = unions_.seen(branch.mount_point);
     std::string why = trouble_of(seen, branch.mount_point, {target, branch.file_system});
-    UniqueFd top;
+    PreparedStage stage{std::move(why)};
     if (removes) {
-      if (why.empty()) {
+      if (stage.why.empty()) {
         agent::remove(target, seen.branches.at(target).device, uid);
       }
       lock.lock();
       continue;
     }
-    if (why.empty()) {
-      std::tie(why, top) = prepare(target, seen.branches.at(target).device, uid);
+    if (stage.why.empty()) {
+      stage = prepare(target, seen.branches.at(target).device, uid);
     }
-    if (why.empty() && !watch_.add(top.get(), seen.branches.at(target).device, target)) {
-      why = "its staging directory was moved";
+    if (stage.why.empty() &&
+        !watch_.add(stage.top.get(), seen.branches.at(target).device, target)) {
+      stage.why = "its staging directory was moved";
     }
-    if (why.empty()) {
+    if (stage.why.empty()) {
       in_use_(target);
       in_trouble_.erase(target);
     } else if (in_trouble_.insert(target).second) {
-      spdlog::warn("branch {} is not used for uid {} now: {}", target, uid, why);
+      spdlog::warn("branch {} is not used for uid {} now: {}", target, uid, stage.why);
     }
     lock.lock();
-    results_.push_back({uid, target, std::move(why)});
+    results_.push_back({uid, target, std::move(stage.why), stage.is_made});
     if (waiting_.empty() || results_.size() == 1) {
       eventfd_write(ready_.get(), 1);
     }

@@ -31,7 +31,8 @@ public:
   struct Result {
     uid_t uid = 0;
     std::string target;
-    std::string why; // it cannot be used; empty: it is there
+    std::string why;      // it cannot be used; empty: it is there
+    bool is_made = false; // since it was not
   };
 
   // IN_USE is called with each branch, on the thread.

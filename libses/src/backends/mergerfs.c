@@ -34,6 +34,9 @@
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
 #define MIN_FREE (1ull << 20)
 #define MAX_LOOKS 32 /* at a file that others change */
+/* It is the directory in which no file can be placed, whatever the branch: see is_of_element() of
+ * the agent. */
+#define OF_DIRECTORY (-EXDEV)
 
 #ifndef SYS_quotactl_fd /* Linux 5.14 */
 #define SYS_quotactl_fd 443
@@ -112,7 +115,7 @@ static int set_attributes(struct ses_creation *creation, int fd, struct staged *
   if (!inherits) /* the branch gives groups its own way (mount option grpid) */
     return -EPERM;
   failed = (int)ses_sys3(SYS_fchown, fd, -1, (long)group);
-  return failed == -EPERM ? -EACCES : failed; /* not of the branch: of a directory of others */
+  return failed == -EPERM ? OF_DIRECTORY : failed; /* the program is not of that group */
 }
 
 static int unlink_at(int dirfd, const char *path) {
@@ -143,9 +146,12 @@ static int take_back(const struct ses_creation *creation, uint64_t inode, int fa
   return linked ? -EXDEV : failed;
 }
 
+/* It is reached by another mount of the union, or a read-only one, or is not the program's to
+ * write: the branch took the staged file. */
 static int give_name(const struct ses_creation *creation) {
-  return (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
-                       creation->dirfd, ses_address(creation->path), 0);
+  int failed = (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
+                             creation->dirfd, ses_address(creation->path), 0);
+  return failed == -EROFS || failed == -EACCES ? OF_DIRECTORY : failed;
 }
 
 /*

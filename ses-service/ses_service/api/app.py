@@ -9,7 +9,7 @@ from flask import request
 
 from ses_service.api import contract, problems
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
-from ses_service.api.problems import InvalidProblem, MediaTypeProblem
+from ses_service.api.problems import MediaTypeProblem, invalid
 from ses_service.api.routes import (
     element_changes,
     elements,
@@ -65,7 +65,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
         if request.mimetype != "application/json":
             raise MediaTypeProblem("Send the body as JSON, with 'Content-Type: application/json'.")
         if request.get_data().strip() == b"null":  # to APIFlask that is no body, where none has to be there
-            raise InvalidProblem([{"location": "json", "message": "the body is null; send an object"}])
+            raise invalid("json", "the body is null; send an object")
 
     @app.before_request
     def each_parameter_once() -> None:
@@ -73,8 +73,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             return
         twice = sorted(name for name, values in request.args.lists() if len(values) > 1)
         if twice:
-            error = {"location": f"query.{twice[0]}", "message": "given more than once"}
-            raise InvalidProblem([error])
+            raise invalid(f"query.{twice[0]}", "given more than once")
 
     storage = (selections, placements, places, files, nodes, ledger, elements, element_changes, quotas)
     people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge, runs)

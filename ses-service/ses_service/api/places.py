@@ -8,7 +8,7 @@ from ses_client.messages.places import Place, PlaceGiven
 
 from ses_service.api import render
 from ses_service.api.callers import must_act_for, must_ask_for
-from ses_service.api.problems import InvalidProblem, NotFoundProblem, NothingFitsProblem, OverloadedProblem
+from ses_service.api.problems import NotFoundProblem, NothingFitsProblem, OverloadedProblem, invalid
 from ses_service.api.profiles import find_profile
 from ses_service.api.render import Reply
 from ses_service.api.schemas.places import PlaceRequest, Renewal
@@ -144,8 +144,9 @@ def _must_have_directories(now: Runtime, name: str) -> None:
         return
     having = ", ".join(sorted(entry for entry, its in systems.items() if its.backend == OF_DIRECTORIES))
     what = "has no directories to give" if system else "is not described"
-    message = f"storage system {name!r} {what}; those that have: {having or 'none'}"
-    raise InvalidProblem([{"location": "json.storage_system", "message": message}])
+    raise invalid(
+        "json.storage_system", f"storage system {name!r} {what}; those that have: {having or 'none'}"
+    )
 
 
 def _until_stored(now: Runtime) -> Iterator[float]:

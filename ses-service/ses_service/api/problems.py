@@ -12,12 +12,14 @@ from flask import Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from ses_service.api.render import Reply
-from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
 from ses_service.knowledge.errors import (
     ChangedSinceError,
     ElementExistsError,
+    InvalidDescriptionError,
+    KnowledgeBaseError,
     NoSuchElementError,
     NotDrainedError,
+    RevisionConflictError,
     StaleReadingError,
     UnknownChangeError,
 )
@@ -170,10 +172,14 @@ class InvalidProblem(Problem):
         )
 
 
+def invalid(location: str, *messages: str) -> InvalidProblem:
+    """Return the problem of what is wrong in one place."""
+    return InvalidProblem([{"location": location, "message": message} for message in messages])
+
+
 def invalid_description(error: InvalidDescriptionError, location: str | None = None) -> InvalidProblem:
     """Return the problem of a description that came from the caller; its faults are at ``location``."""
-    place = location or error.source
-    return InvalidProblem([{"location": place, "message": message} for message in error.messages])
+    return invalid(location or error.source, *error.messages)
 
 
 class UnknownNameProblem(InvalidProblem):

@@ -2,7 +2,7 @@
 
 import difflib
 
-from ses_service.api.problems import ForbiddenProblem, InvalidProblem, UnknownNameProblem
+from ses_service.api.problems import ForbiddenProblem, UnknownNameProblem, invalid
 from ses_service.api.schemas.requests import RequirementSetIn
 from ses_service.decision.resolve import SetIndex
 from ses_service.knowledge.profiles import owner_of, profiles_by_name, stored_profile
@@ -32,7 +32,7 @@ def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile
 
 
 def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex) -> None:
-    """Raise InvalidProblem or ForbiddenProblem for what a level may not say, and one set too many."""
+    """Raise invalid or ForbiddenProblem for what a level may not say, and one set too many."""
     if level in _LIMITS and (body.requirements or body.profile):
         limit, what = _LIMITS[level]
         owner = owner_of(level, name)
@@ -48,12 +48,9 @@ def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex
             )
     if level is not Level.PROFILE:
         if body.definition or body.measured is not None:
-            message = "definition and measured are for sets at level profile"
-            raise InvalidProblem([{"location": "json", "message": message}])
+            raise invalid("json", "definition and measured are for sets at level profile")
         return
     if name in vocabulary().profiles:
-        message = f"{name} is a profile of the vocabulary; choose another name"
-        raise InvalidProblem([{"location": "path.name", "message": message}])
+        raise invalid("path.name", f"{name} is a profile of the vocabulary; choose another name")
     if body.profile is not None:
-        message = "a profile takes up no other profile"
-        raise InvalidProblem([{"location": "json.profile", "message": message}])
+        raise invalid("json.profile", "a profile takes up no other profile")

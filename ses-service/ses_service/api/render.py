@@ -112,7 +112,7 @@ def _stated(requirement: Requirement) -> JSON:
     members: JSON = {
         "kind": kind,
         # fifteen digits: 1.5 GiB is that again for a client
-        _bound_name(kind): float(format(requirement.bound / kind.size, ".15g")),
+        kind.bound_name: float(format(requirement.bound / kind.size, ".15g")),
         "unit": kind.unit,
         "weight": requirement.weight,
         "strictness": str(requirement.strictness),
@@ -165,7 +165,7 @@ def kind(described: KindDescription) -> vocabulary.Kind:
     """Return what people must know of a kind."""
     return vocabulary.Kind.like(
         described,
-        bound=_bound_name(described.kind),
+        bound=described.kind.bound_name,
         unit=described.kind.unit,
         units=[*described.units],
         sizes={unit: size / described.kind.size for unit, size in described.units.items()},
@@ -191,10 +191,6 @@ def _unless_none(**members: Any) -> JSON:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _bound_name(kind: Kind) -> str:
-    return "maximum" if kind.at_most else "minimum"
-
-
 def subject(subject: Subject) -> requirements.Subject:
     """Return a subject."""
     return requirements.Subject.like(subject)
@@ -210,7 +206,7 @@ def predictions(many: Iterable[Prediction]) -> list[selections.Prediction]:
 
 @lru_cache(4096)
 def _prediction(kind: Kind, value: float | None, bound: float, shortfall: float) -> selections.Prediction:
-    stated: JSON = {_bound_name(kind): in_units(bound, kind.size)}
+    stated: JSON = {kind.bound_name: in_units(bound, kind.size)}
     return selections.Prediction(
         kind=kind,
         value=in_units(value, kind.size),

@@ -11,37 +11,24 @@ import click
 from ses_listen.options import address
 from ses_listen.owner import become_owner_of, give_to_owner_of
 
-from ses_service.commands.state_dir import must_hold
+from ses_service.commands.options import existing_file, kb_options, must_hold, state_dir_option
 
 if TYPE_CHECKING:
-    from ses_service.knowledge import HttpStore
+    from ses_service.knowledge.store.store import HttpStore
 
 _OPTIONS = (
-    click.option(
-        "--state-dir",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Folder of the service whose embedded knowledge base it is; the service may be running.",
+    state_dir_option(
+        "Folder of the service whose embedded knowledge base it is; the service may be running."
     ),
     click.option(
         "--kb-url",
         callback=address("http://", "https://"),
         help="Knowledge base that is not embedded.",
     ),
-    click.option(
-        "--kb-flavour",
-        type=click.Choice(["fuseki", "oxigraph"]),
-        default="fuseki",
-        show_default=True,
-        help="What serves --kb-url.",
-    ),
-    click.option(
-        "--kb-credentials-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="File with one line USER:PASSWORD for --kb-url.",
-    ),
+    *kb_options,
     click.option(
         "--trusted-ca",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        type=existing_file,
         help="Authority (PEM) of --kb-url with https.  [the system's]",
     ),
 )
@@ -78,7 +65,7 @@ def backup(file: Path, **which: Any) -> None:
     epilog="\b\nExample:\n  ses-service restore --state-dir /var/lib/qstorman/service knowledge.nq"
 )
 @_which
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=existing_file)
 def restore(file: Path, **which: Any) -> None:
     """Replace all the knowledge base holds by a backup.
 
@@ -95,12 +82,7 @@ def restore(file: Path, **which: Any) -> None:
     "accept-smaller-site",
     epilog="\b\nExample:\n  ses-service accept-smaller-site --state-dir /var/lib/qstorman/service",
 )
-@click.option(
-    "--state-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    help="Folder of the service, which is running.",
-)
+@state_dir_option("Folder of the service, which is running.", required=True)
 def accept_smaller_site(state_dir: Path) -> None:
     """Let the service use a site much smaller than before.
 
@@ -128,7 +110,8 @@ def _opened(
     trusted_ca: Path | None,
 ) -> Iterator[HttpStore]:
     from ses_service.commands.store_at import store_at
-    from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError
+    from ses_service.knowledge.errors import KnowledgeBaseError
+    from ses_service.knowledge.store.embedded import EmbeddedStore
     from ses_service.security.trust import Trust
 
     if (state_dir is None) == (kb_url is None):

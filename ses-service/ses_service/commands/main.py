@@ -12,13 +12,11 @@ from ses_listen.options import Number, address, listen_option, log_level_option,
 from ses_listen.program import Program
 
 from ses_service.commands.backup import accept_smaller_site, backup, restore
+from ses_service.commands.options import existing_file, kb_options
 from ses_service.commands.repair_ledger import repair_ledger
 from ses_service.commands.tls import tls
 from ses_service.commands.tokens import token
 from ses_service.commands.undescribed import undescribed
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 _web_address = address("http://", "https://")
 
@@ -44,7 +42,7 @@ def main() -> None:
 @tls_options
 @click.option(
     "--trusted-ca",
-    type=_FILE,
+    type=existing_file,
     help="Authority (PEM) of monitor and --kb-url with https; to those that ask, --tls-cert is "
     "shown.  [the system's]",
 )
@@ -58,16 +56,10 @@ def main() -> None:
     "--monitor-url", callback=_web_address, help="Where smed-monitor serves; without it static facts decide."
 )
 @click.option("--kb-url", callback=_web_address, help="Knowledge base to use instead of the embedded one.")
+@kb_options[0]
+@kb_options[1]
 @click.option(
-    "--kb-flavour",
-    type=click.Choice(["fuseki", "oxigraph"]),
-    default="fuseki",
-    show_default=True,
-    help="What serves --kb-url.",
-)
-@click.option("--kb-credentials-file", type=_FILE, help="File with one line USER:PASSWORD for --kb-url.")
-@click.option(
-    "--site", type=_FILE, multiple=True, help="Turtle file that describes the site; may be repeated."
+    "--site", type=existing_file, multiple=True, help="Turtle file that describes the site; may be repeated."
 )
 @click.option(
     "--database-url",
@@ -76,12 +68,12 @@ def main() -> None:
 )
 @click.option(
     "--database-password-file",
-    type=_FILE,
+    type=existing_file,
     help="File, mode 0600, with the database's password; or PGPASSFILE, or a PostgreSQL service file.",
 )
 @click.option(
     "--tokens",
-    type=_FILE,
+    type=existing_file,
     help="Token file, mode 0600; see: ses-service token new.  Who has a token of the OIDC issuer of "
     "--members needs none.",
 )
@@ -104,12 +96,12 @@ def main() -> None:
 )
 @click.option(
     "--members",
-    type=_FILE,
+    type=existing_file,
     help="TOML file that says which LDAP groups and token claims stand for which VO (docs/members.md).",
 )
 @click.option(
     "--policies",
-    type=_FILE,
+    type=existing_file,
     help="TOML file with weights and limits of the decision (docs/reference/decision-settings.md).",
 )
 @click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from ses_listen.owner import become_owner_of
 
-from ses_service.commands.state_dir import must_hold
+from ses_service.commands.options import must_hold, state_dir_option
 
 if TYPE_CHECKING:
     from ses_service.store.database import Database
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 @click.command(
     "repair-ledger", epilog="\b\nExample:\n  ses-service repair-ledger --state-dir /var/lib/qstorman/service"
 )
-@click.option(
-    "--state-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    help="Folder of the service, which must be stopped.",
-)
+@state_dir_option("Folder of the service, which must be stopped.", required=True)
 @click.option("--database-url", help="Database of the ledger, if it is SQLite elsewhere.")
 def repair_ledger(state_dir: Path, database_url: str | None) -> None:
     """Put back what can be read of a damaged SQLite ledger.

@@ -20,14 +20,11 @@ from ses_service.commands.secret_files import secret_line
 from ses_service.commands.store_at import store_at
 from ses_service.feeds.site_manager import SiteManager
 from ses_service.http.server import serve as serve_http
-from ses_service.knowledge import (
-    EmbeddedStore,
-    HttpStore,
-    InvalidDescriptionError,
-    KnowledgeBase,
-    KnowledgeBaseError,
-    LastKnown,
-)
+from ses_service.knowledge.errors import InvalidDescriptionError, KnowledgeBaseError
+from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.last_known import LastKnown
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.members import directory
 from ses_service.members.members_file import MembersFile, read_members_file
 from ses_service.members.toml_tables import MembersFileError

@@ -7,7 +7,7 @@ import click
 from ses_listen.tls import TlsError, is_local
 
 from ses_service.commands.secret_files import secret_line
-from ses_service.knowledge import HttpStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.security.trust import Trust
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import click
 
+from ses_service.commands.options import existing_file
+
 
 @click.command(epilog="\b\nExample:\n  ses-service undescribed site.ttl found.ttl")
-@click.argument("site", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("site", type=existing_file)
 @click.argument(
     "discovery",
     metavar="FOUND",
@@ -20,7 +22,7 @@ def undescribed(site: Path, discovery: Path) -> None:
     are the same where target and file system are, whatever their names.  Nothing that SITE says is changed
     by it.  Nothing is printed where SITE does not describe the storage system at all.
     """
-    from ses_service.knowledge import InvalidDescriptionError
+    from ses_service.knowledge.errors import InvalidDescriptionError
     from ses_service.knowledge.exchange.incoming import Incoming, Mode, has_system, site_after
     from ses_service.knowledge.exchange.merge import aligned, apart
     from ses_service.knowledge.statements.statements import as_graph

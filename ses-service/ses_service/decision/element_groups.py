@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from ses_service.decision.space_outlook import outlook
+from ses_service.decision.space_outlook import full_in
 from ses_service.model.columns import STATES, Bools, Codes, ElementTable, Floats, ObservationTable
 from ses_service.model.entities import ElementState
 
@@ -170,12 +170,9 @@ def full_soon(
     filling = []
     for name, change in changes.items():
         row = wanted.get(name)
-        if row is None or change >= 0:
-            continue
-        free = moment.observations.free[row]
-        ahead = None if np.isnan(free) else outlook(change, float(free))
-        if ahead is not None and ahead.full_in is not None and ahead.full_in <= within_days:
-            filling.append((name, ahead.full_in))
+        days = None if row is None else full_in(change, float(moment.observations.free[row]))
+        if days is not None and days <= within_days:
+            filling.append((name, days))
     return sorted(filling, key=lambda forecast: (forecast[1], forecast[0]))
 
 

@@ -18,7 +18,7 @@ from ses_service.model.entities import Element, Kind
 from ses_service.model.kinds import PREDICTED
 from ses_service.model.policies import Policies
 from ses_service.model.server_links import link_notes
-from ses_service.model.states import because, drained
+from ses_service.model.states import because, by_its_state
 
 # What puts each candidate after the one before it, and what is compared of it, as of ``Query.rank_by``.
 Why: TypeAlias = tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]
@@ -199,12 +199,8 @@ def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
             if element.id in question.exclude:
                 return "The request excludes it."
             return f"It is {view.excluded[element.id].sentence(question.subject.node)}."
-        case Reason.INACTIVE:
-            return f"The site describes it as inactive{because(element)}."
-        case Reason.DRAINING:
-            return drained(element)
-        case Reason.DEGRADED:
-            return "It is degraded, and elements in good order are left."
+        case Reason.INACTIVE | Reason.DRAINING | Reason.DEGRADED:
+            return by_its_state(reason, element)
     if seen is not None and seen.no_create:
         return "The monitor sees that an administrator stopped creates there."
     if seen is not None and seen.read_only:
@@ -224,6 +220,5 @@ def _hard_sentence(question: Question, element: Element, offered: Offered, unmet
     asked = question.requirements[unmet]
     (prediction,) = predictions((asked,), offered, element)
     word = "predicted" if prediction.kind in PREDICTED else "stated"
-    limit = "maximum" if prediction.kind.at_most else "minimum"
     value, bound = amount(prediction.kind, prediction.value), amount(prediction.kind, prediction.bound)
-    return f"Its {word} {prediction.kind.value} is {value}; the hard {limit} is {bound}."
+    return f"Its {word} {prediction.kind.value} is {value}; the hard {prediction.kind.bound_name} is {bound}."

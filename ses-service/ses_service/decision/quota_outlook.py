@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ses_service.decision.space_outlook import outlook
+from ses_service.decision.space_outlook import full_in
 from ses_service.model.quotas import Quota
 
 
@@ -32,10 +32,9 @@ def foreseen(
     outlooks = []
     for quota in quotas:
         change = changes.get(quota.key)
-        ahead = outlook(change, quota.left)
-        full_in = 0.0 if quota.left <= 0 else None if ahead is None else ahead.full_in
+        days = 0.0 if quota.left <= 0 else full_in(change, quota.left)
         vo = vo_of.get(quota.name, "") if quota.kind == "group" else ""
-        outlooks.append(Foreseen(quota, vo, None if change is None else -change, full_in))
+        outlooks.append(Foreseen(quota, vo, None if change is None else -change, days))
     return sorted(
         outlooks,
         key=lambda forecast: (

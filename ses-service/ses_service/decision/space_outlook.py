@@ -6,7 +6,6 @@ samples.  Not safe for several threads.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +19,10 @@ _FIRST, _LAST, _N, _T, _TT, _Y, _TY = range(7)
 _FIELDS = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """``change`` of the free space in bytes a day; ``full_in`` days it is used up, None if it is not."""
-
-    change: float
-    full_in: float | None
-
-
-def outlook(change: float | None, free: float | None) -> Outlook | None:
-    """Return the outlook of an element with ``free`` bytes; ``None``: how it changes is not known."""
-    if change is None:
-        return None
-    days = None if free is None or change >= 0 else free / -change
-    return Outlook(change, days if days is not None and days <= _FARTHEST else None)
+def full_in(change: float | None, free: float | None) -> float | None:
+    """Return in how many days ``free`` bytes are used up, by their change in bytes a day; None if not so."""
+    days = None if change is None or free is None or change >= 0 else free / -change
+    return days if days is not None and days <= _FARTHEST else None
 
 
 class SpaceTrend:

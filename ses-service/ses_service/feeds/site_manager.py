@@ -12,9 +12,10 @@ from dataclasses import replace
 import structlog
 from ses_listen.deadline import of_this_thread
 
-from ses_service.knowledge import KnowledgeBase, KnowledgeBaseError
+from ses_service.knowledge.errors import KnowledgeBaseError
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.plans import Plan
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.model.entities import Environment, Level, RequirementSet
 from ses_service.state.state import ServiceState
 from ses_service.threads.source_status import SourceStatus

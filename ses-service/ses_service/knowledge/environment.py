@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from ses_service.knowledge.errors import StoreRefusedError
-from ses_service.knowledge.node_calibrations import read_node_calibrations
-from ses_service.knowledge.node_classes import read_node_classes
+from ses_service.knowledge.nodes import read_node_calibrations, read_node_classes
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH, STATES

@@ -12,7 +12,7 @@ from ses_service.ledger.placement import Basis, Candidate, Prediction, Reason, R
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Element, Kind, ResolvedRequirement
 from ses_service.model.server_links import link_notes
-from ses_service.model.states import because, drained
+from ses_service.model.states import by_its_state
 
 
 @dataclass(slots=True)
@@ -125,16 +125,6 @@ _PREDICTED_AS = {
     Kind.CURRENT_WRITE_RATE: "write",
     Kind.AVERAGE_WRITE_RATE: "average_write",
     Kind.FREE_CAPACITY: "free",
-}
-_REASONS = {
-    "excluded": Reason.EXCLUDED,
-    "inactive": Reason.INACTIVE,
-    "read-only": Reason.READ_ONLY,
-    "draining": Reason.DRAINING,
-    "no-space": Reason.NO_SPACE,
-    "hard-requirement": Reason.HARD_REQUIREMENT,
-    "degraded": Reason.DEGRADED,
-    "not-usable-here": Reason.UNREACHABLE,
 }
 
 
@@ -257,7 +247,7 @@ def _refusal(
     requirements: Sequence[ResolvedRequirement],
     why: str | None,
 ) -> Refusal:
-    reason = _REASONS[refused.reason]
+    reason = Reason.UNREACHABLE if refused.reason == "not-usable-here" else Reason(refused.reason)
     if reason is Reason.UNREACHABLE and why is not None:
         return Refusal(refused.element, Reason.EXCLUDED, f"It is excluded on {node}: {why}.")
     return Refusal(refused.element, reason, _sentence(refused, element, reason, node, requirements))
@@ -267,27 +257,22 @@ def _sentence(
     refused: Refused, element: Element, reason: Reason, node: str, requirements: Sequence[ResolvedRequirement]
 ) -> str:
     match reason:
+        case Reason.INACTIVE | Reason.DRAINING | Reason.DEGRADED:
+            return by_its_state(reason, element)
         case Reason.EXCLUDED:
             return "The program, or its run, excludes it."
-        case Reason.INACTIVE:
-            return f"The site describes it as inactive{because(element)}."
         case Reason.READ_ONLY:
             return "It takes no files: the site describes it as read-only, or the monitor sees it so."
-        case Reason.DRAINING:
-            return drained(element)
         case Reason.NO_SPACE:
             return "Too little is free after what is held for open files."
-        case Reason.DEGRADED:
-            return "It is degraded, and elements in good order are left."
         case Reason.UNREACHABLE:
             return f"Node {node} cannot make files on it at present."
     place = refused.requirement
     if place is None or not 0 <= place < len(requirements):
         return "It misses a hard requirement."
     asked = requirements[place].requirement
-    limit = "maximum" if asked.kind.at_most else "minimum"
     bound = f"{asked.bound / asked.kind.size:.4g} {asked.kind.unit}"
-    return f"It misses the hard {limit} of {bound} for {asked.kind.value}."
+    return f"It misses the hard {asked.kind.bound_name} of {bound} for {asked.kind.value}."
 
 
 def _notes(decision: NodeDecision, listed: int) -> list[str]:

@@ -11,7 +11,7 @@ import jwt
 from ses_client.names import user_of
 
 from ses_service.members.issuer import Keys
-from ses_service.members.members_file import ClaimRule, Issuer
+from ses_service.members.members_file import Issuer
 
 _MAX_TOKEN = 16 * 1024
 _LEEWAY = 60
@@ -53,7 +53,7 @@ class Tokens:
             (place, rule, values_of(claims, rule.claim)) for place, rule in enumerate(self._settings.rules)
         ]
         if any(values is not None for _place, _rule, values in values_of_rules):
-            fitting = (place for place, rule, values in values_of_rules if values and _fits(rule, values))
+            fitting = (place for place, rule, values in values_of_rules if any(map(rule.fits, values or ())))
             until = now + self._settings.keep if self._settings.keep else float(claims["exp"])
             self._show(user, next(fitting, None), until, now)
         return user
@@ -101,7 +101,3 @@ def _at(claims: Mapping[str, Any], name: str) -> Any:
     for part in name.split("."):
         claim = claim.get(part) if isinstance(claim, dict) else None
     return claim
-
-
-def _fits(rule: ClaimRule, values: list[str]) -> bool:
-    return any(rule.fits(value) for value in values)

@@ -45,6 +45,11 @@ class Kind(str):
         return str.__str__(self)
 
     @property
+    def bound_name(self) -> str:
+        """What people and messages call the number of a requirement of it."""
+        return "maximum" if self.at_most else "minimum"
+
+    @property
     def record(self) -> str:
         """The kind as records keep it: of one that is not predicted, all that is known of it."""
         if self in PREDICTED:

@@ -16,20 +16,11 @@ def link_notes(limited: Iterable[tuple[Element, float]]) -> list[str]:
     of_servers: dict[str, list[tuple[Element, float]]] = {}
     for element, left in limited:
         of_servers.setdefault(element.server, []).append((element, left))
-    return [
-        f"The link of {server}{_carries(links[0][0])} leaves a stream {_least(links):.4g} MB/s: less than "
-        f"{_elements(links)} would give."
-        for server, links in list(of_servers.items())[:_MAX_NAMED]
-    ]
+    return [_note(server, links) for server, links in list(of_servers.items())[:_MAX_NAMED]]
 
 
-def _least(links: list[tuple[Element, float]]) -> float:
-    return min(left for _, left in links) / _MB
-
-
-def _carries(element: Element) -> str:
-    return "" if element.server_rate is None else f" ({element.server_rate / _MB:.4g} MB/s for all)"
-
-
-def _elements(links: list[tuple[Element, float]]) -> str:
-    return links[0][0].id if len(links) == 1 else f"{len(links)} elements of it"
+def _note(server: str, links: list[tuple[Element, float]]) -> str:
+    first, least = links[0][0], min(left for _, left in links) / _MB
+    carries = "" if first.server_rate is None else f" ({first.server_rate / _MB:.4g} MB/s for all)"
+    those = first.id if len(links) == 1 else f"{len(links)} elements of it"
+    return f"The link of {server}{carries} leaves a stream {least:.4g} MB/s: less than {those} would give."

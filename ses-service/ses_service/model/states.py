@@ -14,6 +14,10 @@ def because(element: Element) -> str:
     return f"{why} until {until.replace('T', ' ')} UTC"
 
 
-def drained(element: Element) -> str:
-    """Return why no file may be added to an element that is being emptied."""
-    return f"The site is emptying it{because(element)}; no file may be added."
+def by_its_state(reason: str, element: Element) -> str:
+    """Return why an element is refused that is inactive, draining or degraded."""
+    return {
+        "inactive": f"The site describes it as inactive{because(element)}.",
+        "draining": f"The site is emptying it{because(element)}; no file may be added.",
+        "degraded": "It is degraded, and elements in good order are left.",
+    }[reason]

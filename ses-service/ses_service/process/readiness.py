@@ -39,10 +39,11 @@ class Readiness:
     def checks(self) -> list[Check]:
         """Return how each part is; the service is ready when that named ``site`` is ok."""
         base, monitor = self.site_manager.status, self.observer.status
+        version = monitor.version and f"version {monitor.version}"
         checks = [
             Check("knowledge-base", base.reachable, base.detail),
             self._site(),
-            Check("monitor", monitor.reachable, monitor.detail or _version_words(monitor.version)),
+            Check("monitor", monitor.reachable, monitor.detail or version),
             Check("decision", ok=True, detail=described(self.state.policies)),
         ]
         if self.journal is not None:
@@ -94,10 +95,6 @@ class Readiness:
             return Check("site", ok=True, detail=f"{len(self.state.environment.elements)} elements")
         except NoEnvironmentError as error:
             return Check("site", ok=False, detail=str(error))
-
-
-def _version_words(version: str) -> str:
-    return version and f"version {version}"
 
 
 def ready(checks: list[Check]) -> bool:

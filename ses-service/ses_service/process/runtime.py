@@ -13,7 +13,7 @@ from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.feeds.monitor_quotas import MonitorQuotas
 from ses_service.feeds.monitor_reader import Observer, Seen
 from ses_service.feeds.site_manager import SiteManager
-from ses_service.knowledge import KnowledgeBase
+from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.members.accounts import Accounts
 from ses_service.members.homes import Membership
 from ses_service.members.members_file import MembersFile

@@ -80,7 +80,7 @@ class PersonalTokens:
     def of(self, user: str) -> list[PersonalToken]:
         """Return a person's tokens by name, ended ones too."""
         mine = (token for token in self._tokens.values() if token.user == user)
-        return sorted(map(self._with_use, mine), key=_name)
+        return sorted(map(self._with_use, mine), key=lambda token: token.name)
 
     def make(
         self, user: str, name: str, scope: Scope, days: int, *, is_of_machine: bool = False
@@ -175,10 +175,6 @@ class PersonalTokens:
         for key, used in written.items():
             if self._used.get(key) == used:
                 del self._used[key]
-
-
-def _name(token: PersonalToken) -> str:
-    return token.name
 
 
 def _uid_of(user: str) -> int | None:

@@ -7,9 +7,7 @@ there.  Directories on one disk, or of one server, have its load in common.
 Each directory is looked at in a thread of its own, so that a mount that hangs is unknown by itself.
 """
 
-import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +26,10 @@ from ses_client.devices import (
 )
 from ses_client.mounts import mount_of, parse_mounts
 
-from smed_monitor.collectors.base import Reply, Source
-from smed_monitor.collectors.local import LocalCollector, LocalSample, Looker, look
+from smed_monitor.collectors.base import Source
+from smed_monitor.collectors.local import LocalCollector, LocalSample, PathsSource, look
 from smed_monitor.config.settings import ElementSettings, Target
-from smed_monitor.core.model import Reading, now
+from smed_monitor.core.model import Reading
 
 
 class Directories(LocalCollector):
@@ -59,23 +57,16 @@ class Directories(LocalCollector):
         return reading
 
 
-class DirectoriesSource(Source):
+class DirectoriesSource(PathsSource):
     """Looks at all directories at once."""
 
     def __init__(self, target: Target) -> None:
-        self._paths = target.paths
+        super().__init__(target, _look)
         self._root = Path(target.root)
-        self._timeout = target.timeout_seconds
-        self._looker = Looker(_look)
 
-    def read(self) -> Reply:
-        """The facts of every directory, as JSON."""
-        at, until = now(), time.monotonic() + self._timeout
-        facts = self._looker.now(self._paths, until)
-        return Reply(json.dumps(self._with_counters(facts)).encode(), at)
-
-    def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        proc = self._root / "proc/self"
+    def facts(self, until: float) -> dict[str, dict[str, Any]]:
+        """The facts of every directory, with the counters of its disk or server."""
+        facts, proc = super().facts(until), self._root / "proc/self"
         mounts = {entry.number: entry for entry in parse_mounts((proc / "mountinfo").read_bytes())}
         servers: Mapping[str, Served] | None = None
         for fact in facts.values():

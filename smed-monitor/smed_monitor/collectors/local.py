@@ -103,6 +103,10 @@ class LocalCollector(Collector[LocalSample]):
     finds_by = "mount_point"
     local = True
 
+    def open(self, target: Target) -> Source:
+        """The paths the target lists."""
+        return PathsSource(target)
+
     def parse(self, body: bytes) -> LocalSample:
         """Path -> facts, as its source wrote them."""
         try:
@@ -168,6 +172,22 @@ class Looker:
             answers[name] = {"error": error.strerror or str(error)}
         except SesError as error:
             answers[name] = {"error": str(error)}
+
+
+class PathsSource(Source):
+    """Looks at all paths of a target at once."""
+
+    def __init__(self, target: Target, look: Callable[[str], dict[str, Any]] = look) -> None:
+        self._target, self._looker = target, Looker(look)
+
+    def read(self) -> Reply:
+        """Path -> facts or error, as JSON."""
+        at, until = now(), time.monotonic() + self._target.timeout_seconds
+        return Reply(json.dumps(self.facts(until)).encode(), at)
+
+    def facts(self, until: float) -> dict[str, dict[str, Any]]:
+        """Path -> facts or error, found by a time of the monotonic clock."""
+        return self._looker.now(self._target.paths, until)
 
 
 class LocalSource(Source):

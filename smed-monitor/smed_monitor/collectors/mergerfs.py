@@ -5,17 +5,16 @@ that mergerfs may not create files on (mode RO or NC, of all unions that have it
 taking no files.
 """
 
-import json
-import time
 from dataclasses import replace
+from typing import Any
 
 from ses_client.unions import read_union
 
-from smed_monitor.collectors.base import Reply, Source
-from smed_monitor.collectors.local import HANGS, LocalCollector, LocalSample, Looker
+from smed_monitor.collectors.base import Source
+from smed_monitor.collectors.local import HANGS, LocalCollector, LocalSample, Looker, PathsSource
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import UnreachableError
-from smed_monitor.core.model import Reading, now
+from smed_monitor.core.model import Reading
 
 
 class Mergerfs(LocalCollector):
@@ -33,22 +32,20 @@ class Mergerfs(LocalCollector):
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
 
 
-class UnionsSource(Source):
+class UnionsSource(PathsSource):
     """Asks each union for its branches, and looks at each branch: what hangs is unknown by itself.
 
     A union hangs where a disk of it does: its other branches are looked at as it named them last.
     """
 
     def __init__(self, target: Target) -> None:
-        self._target = target
-        self._unions, self._branches = Looker(_modes), Looker()
+        super().__init__(target, _modes)
+        self._branches = Looker()
         self._modes: dict[str, dict[str, str]] = {}
 
-    def read(self) -> Reply:
-        """The facts of every branch, as JSON.  Raises UnreachableError where no union says its branches."""
-        at, until = now(), time.monotonic() + self._target.timeout_seconds
-        half = until - self._target.timeout_seconds / 2
-        unions = self._unions.now(self._target.paths, half)
+    def facts(self, until: float) -> dict[str, dict[str, Any]]:
+        """The facts of every branch.  Raises UnreachableError where no union says its branches."""
+        unions = super().facts(until - self._target.timeout_seconds / 2)
         self._modes |= {union: modes for union, modes in unions.items() if "error" not in modes}
         wrong = {union: modes["error"] for union, modes in unions.items() if "error" in modes}
         gone = {union: why for union, why in wrong.items() if why != HANGS or union not in self._modes}
@@ -63,7 +60,7 @@ class UnionsSource(Source):
             facts[path]["mode"] = mode
         for union, why in gone.items():
             facts = {path: {"error": why} for path in self._modes.get(union, {})} | facts
-        return Reply(json.dumps(facts).encode(), at)
+        return facts
 
 
 def _modes(union: str) -> dict[str, str]:

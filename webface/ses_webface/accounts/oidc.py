@@ -72,11 +72,9 @@ def provider_of(members: Path, secret_file: Path | None) -> Provider:
     if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _HERE):
         raise StartError(f"The issuer {issuer} must be https: passwords are typed there.")
     ca_file = table.get("ca_file")
-    secret = (
-        None
-        if secret_file is None
-        else private_bytes(secret_file, "client secret").decode("utf-8-sig").strip()
-    )
+    secret = None
+    if secret_file is not None:
+        secret = private_bytes(secret_file, "client secret").decode("utf-8-sig").strip()
     return Provider(
         issuer.rstrip("/"), audience, str(table.get("user_claim") or "preferred_username"),
         str(table["user_domain"]) if table.get("user_domain") else None,

@@ -47,9 +47,7 @@ def make() -> Page:
     except RefusedError as error:
         form.name.errors = list(error.faults) or [str(error)]
         return _page(form), 422
-    if (
-        portal().sessions.person(session.get("key", "")) is None
-    ):  # the account or its password ended meanwhile
+    if portal().sessions.person(session.get("key", "")) is None:  # the account or password ended meanwhile
         portal().revocations.request(who.name)
         portal().revocations.try_to_settle(who.name)
         return redirect(url_for("accounts.sign_in"), 303)

@@ -48,7 +48,10 @@ def expand_into(form: RequirementsForm, service: ServiceClient) -> Expansion | N
         _blame(form, error)
         return None
     derived = tuple(item.but(requirement=_rounded(item.requirement)) for item in expansion.derived)
-    _fill(form, {item.requirement.kind: item.requirement for item in derived})
+    bounds = {item.requirement.kind: item.requirement.bound for item in derived}
+    for kind, row in form.rows():
+        if kind.kind in bounds:
+            row.bound.data, row.unit.data = shortest_writing(bounds[kind.kind], kind)
     return expansion.but(derived=derived)
 
 
@@ -69,12 +72,6 @@ def _blame(form: RequirementsForm, error: RefusedError) -> None:
         field = form.sentence_values if of_values else form.sentence
         sentence = f"{message[:1].upper()}{message[1:]}"
         field.errors = [*field.errors, sentence if sentence.endswith(".") else f"{sentence}."]
-
-
-def _fill(form: RequirementsForm, wanted: dict[str, Requirement]) -> None:
-    for kind, row in form.rows():
-        if kind.kind in wanted:
-            row.bound.data, row.unit.data = shortest_writing(wanted[kind.kind].bound, kind)
 
 
 def _rounded(requirement: Requirement) -> Requirement:

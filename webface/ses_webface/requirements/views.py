@@ -91,11 +91,9 @@ def edit(level: str, name: str) -> Page:
     elif level == "vo" and "suggested" in request.args and services.may_edit(who, level, name):
         proposal = services.suggested(service(), name)
         form = _form_of(stored.but(requirements=proposal) if proposal else stored)
-        what = (
-            "Filled in from what members state and their files got."
-            if proposal
-            else ("No kind is stated by two members, and by half of those who state any.")
-        )
+        what = "Filled in from what members state and their files got."
+        if not proposal:
+            what = "No kind is stated by two members, and by half of those who state any."
         flash(f"{what} Nothing is saved yet.")
     elif copied := _to_copy(level, name):
         form = _form_of(copied.but(revision=stored.revision))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 from ses.commands.examples import examples
 from ses.commands.options import Number, json_option
-from ses.demo.faults import DemoError
+from ses.demo.parts import built, first, on_path
 from ses.output import console, line, number, print_json, table
 
 from ses_experiment.commands import options
@@ -92,17 +91,11 @@ def _row(row: runs.Line) -> list[str]:
 
 
 def _programs(build: Path | None) -> Programs:
-    built = (build or Path(__file__).resolve().parents[4] / "build" / "libses") / "extras/sampler"
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if nginx is None:
-        raise DemoError("nginx is not installed: apt-get install nginx-light.")
-    programs = [_program(built, name) for name in ("smed-sampler", "smed-mirror")]
-    return Programs(Path(nginx), *programs)
-
-
-def _program(built: Path, name: str) -> Path:
-    place = built / name
-    other = shutil.which(name)
-    if not place.exists() and other is None:
-        raise DemoError(f"{name} is missing. Build it: make native.")
-    return place if place.exists() else Path(str(other))
+    sampler = built(build) / "extras/sampler"
+    return Programs(
+        first("nginx", "Install it: apt-get install nginx-light", on_path("nginx"), Path("/usr/sbin/nginx")),
+        *(
+            first(name, "Build it: make native", sampler / name, on_path(name))
+            for name in ("smed-sampler", "smed-mirror")
+        ),
+    )

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
+from ses.demo.interrupts import Interrupts, stoppable
+from ses.demo.processes import started
 from ses.output import console, line, print_json, table
 from ses.whole_file import write_whole
 from ses_client.errors import SesError
 
 PICTURE = "{picture}"  # in arguments: a file for what the experiment draws,
 KEPT = "{kept}"  # and one by which an experiment that was stopped goes on
+_END_SECONDS = 300.0  # an experiment undoes what it made
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +91,17 @@ def papers(short: bool, directory: Path, as_json: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     results: dict[str, object] = {}
     failed: list[str] = []
-    for number, experiment in enumerate(EXPERIMENTS, 1):
-        file = folder / f"{experiment.name}.json"
-        about = f"{number} of {len(EXPERIMENTS)}, {experiment.name} ({experiment.repeats})"
-        if not file.exists():
-            minutes = experiment.minutes[0 if short else 1]
-            line(console(sys.stderr), f"{about}: about {minutes} minutes")
-            if not _run(experiment, short, folder, file):
-                failed.append(experiment.name)
-                continue
-        results[experiment.name] = json.loads(file.read_text("utf-8"))
+    with stoppable(console(sys.stderr)) as (interrupts, _):
+        for number, experiment in enumerate(EXPERIMENTS, 1):
+            file = folder / f"{experiment.name}.json"
+            about = f"{number} of {len(EXPERIMENTS)}, {experiment.name} ({experiment.repeats})"
+            if not file.exists():
+                minutes = experiment.minutes[0 if short else 1]
+                line(console(sys.stderr), f"{about}: about {minutes} minutes")
+                if not _run(experiment, short, folder, file, interrupts):
+                    failed.append(experiment.name)
+                    continue
+            results[experiment.name] = json.loads(file.read_text("utf-8"))
     if as_json:
         print_json(results)
     else:
@@ -114,17 +118,18 @@ def papers(short: bool, directory: Path, as_json: bool) -> None:
         raise SesError(f"These ended without a result: {', '.join(failed)}. Start again to repeat only them.")
 
 
-def _run(experiment: Repeated, short: bool, folder: Path, file: Path) -> bool:
+def _run(experiment: Repeated, short: bool, folder: Path, file: Path, interrupts: Interrupts) -> bool:
     """Run one; false: it ended without a result, and said why.  Who stops this waits for its end."""
     files = {PICTURE: folder / f"{experiment.name}.svg", KEPT: folder / f"{experiment.name}.jsonl"}
     arguments = [str(files.get(word, word)) for word in (experiment.short if short else experiment.long)]
     command = [sys.argv[0], "experiment", experiment.name, *arguments, "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, lambda number, _: process.send_signal(number))
-    printed, _ = process.communicate()
-    if process.returncode >= 128 or process.returncode < 0:  # stopped
-        raise SystemExit(process.returncode if process.returncode > 0 else 128 - process.returncode)
+    with ExitStack() as undo:
+        output = undo.enter_context(TemporaryFile("w+"))
+        process = started(command, undo, _END_SECONDS, stdout=output)
+        while process.poll() is None:
+            interrupts.pause()
+        output.seek(0)
+        printed = output.read()
     try:
         json.loads(printed)
     except ValueError:

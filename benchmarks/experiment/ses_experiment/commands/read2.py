@@ -59,11 +59,12 @@ def read2(
     runs: list[Run] = []
 
     def measure(interrupts: Interrupts, step: Callable[[str], None]) -> None:
-        with closing(compare(file, megabytes * 2**20, rates, rounds, filters)) as measured:
+        size, check = megabytes * 2**20, interrupts.check
+        with closing(compare(file, size, rates, rounds, filters, check)) as measured:
             for transfer in measured:
                 runs.append(transfer)
                 step(f"{transfer.arm}, {_allowed(transfer.allowed)}: {transfer.rate / 1e6:.0f} MB/s")
-                interrupts.check()
+                check()
 
     try:
         options.run(measure)

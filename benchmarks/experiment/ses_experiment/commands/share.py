@@ -11,6 +11,7 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.demo.interrupts import Interrupts
+from ses.demo.parts import built
 from ses.output import console, line, number, print_json, table
 
 from ses_experiment.commands import options
@@ -45,8 +46,7 @@ def share(
     """
     if short:
         providers, sizes, calls, rounds = ("tcp",), (8, 16384), 200, 1
-    top = build or Path(__file__).resolve().parents[4] / "build/libses"
-    agent = top.resolve() / "extras/share/ses-share-agent"
+    agent = built(build) / "extras/share/ses-share-agent"
     before = load()
 
     def measured(

@@ -48,7 +48,8 @@ def steer(as_json: bool, **settings: Any) -> None:
         print_json({**known, "reached": shares, "rounds": [asdict(entry) for entry in rounds]})
         return
     table(console(), ("who writes", ">union alone s", ">steered s", ">library's gain reached %"), [
-        [result.client, number(result.plain, 2), number(result.steered, 2), number(100 * result.share, 0)]
+        [result.client, number(result.plain, 2), number(result.steered, 2),
+         "-" if result.share is None else number(100 * result.share, 0)]
         for result in results
     ])  # fmt: skip
     line(console(), f"Programs of this node under the library: {number(results[0].library, 2)} s for a file.")

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 import socket
 import statistics
 import time
@@ -34,6 +35,8 @@ BLOCK_BYTES = ROWS * COLUMNS * 8
 NOTHING, SENDFILE, DISK, ALONE = "shared nothing", "sendfile", "shared disk", "transposition alone"
 ARMS = (NOTHING, SENDFILE, DISK, ALONE)
 _BEFORE, _AFTER = 3, 2  # of SCHED_FIFO
+_Ended = tuple[int, float]  # the status of a process, and its processor seconds
+_LOOK_SECONDS = 0.001  # between two looks whether a child has ended
 _FILTERED = 64 * 2**20  # bytes that a filter reads at once, more than most caches hold
 
 
@@ -63,9 +66,13 @@ class Line:
 
 
 def compare(
-    file: Path, size: int, rates: Sequence[float], rounds: int, filters: bool = False
-) -> Generator[Run, None, None]:
-    """Run every arm at every rate, in turns; ``file`` is made with ``size`` bytes and taken away again."""
+    file: Path, size: int, rates: Sequence[float], rounds: int, filters: bool = False,
+    check: Callable[[], None] = lambda: None,
+) -> Generator[Run, None, None]:  # fmt: skip
+    """Run every arm at every rate, in turns; ``file`` is made with ``size`` bytes and taken away again.
+
+    ``check`` is called all the time; what it raises ends the run.
+    """
     blocks = max(1, size // BLOCK_BYTES)
     with file.open("xb") as output:
         try:
@@ -75,7 +82,7 @@ def compare(
             for turn in range(rounds):
                 for rate in rates:
                     for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
-                        yield _run(arm, file, blocks, rate, filters)
+                        yield _run(arm, file, blocks, rate, filters, check)
         finally:
             file.unlink()
 
@@ -102,15 +109,16 @@ def transpose(block: array[float], result: array[float]) -> None:
         result[row::ROWS] = block[row * COLUMNS : (row + 1) * COLUMNS]
 
 
-def _run(arm: str, file: Path, blocks: int, allowed: float, filters: bool) -> Run:
+def _run(arm: str, file: Path, blocks: int, allowed: float, filters: bool, check: Callable[[], None]) -> Run:
     cores = len(os.sched_getaffinity(0)) if filters else 0
     with (
         _going_first(_BEFORE if filters else 0),
         socket.create_server(("127.0.0.1", 0)) as server,
         mmap.mmap(-1, 8 * (cores + 1)) as shared,
         memoryview(shared).cast("Q") as read,
+        _children(check) as (forked, ended),
     ):
-        beside = [_forked(partial(_filter, read, number), _AFTER) for number in range(cores)]
+        beside = [forked(partial(_filter, read, number), _AFTER) for number in range(cores)]
         while not all(read[:cores]):
             time.sleep(0.01)
         before = sum(read[:cores])
@@ -118,16 +126,16 @@ def _run(arm: str, file: Path, blocks: int, allowed: float, filters: bool) -> Ru
         works: list[Callable[[], None]] = [lambda: _consume(arm, file, blocks, allowed, server.getsockname())]
         if arm in (NOTHING, SENDFILE):
             works.append(lambda: _own(arm, file, blocks, allowed, server))
-        pids = [_forked(work) for work in works]
+        pids = [forked(work) for work in works]
         cpu, failed = 0.0, False
         for pid in pids:
-            _, status, used = os.wait4(pid, 0)
-            cpu, failed = cpu + used.ru_utime + used.ru_stime, failed or status != 0
+            status, used = ended(pid)
+            cpu, failed = cpu + used, failed or status != 0
         seconds = time.monotonic() - began
         filtered = sum(read[:cores]) - before
         read[cores] = 1
         for pid in beside:
-            os.waitpid(pid, 0)
+            ended(pid)
     if failed:
         raise OSError(f"a process of {arm} failed")
     moved = blocks * BLOCK_BYTES
@@ -153,18 +161,45 @@ def _going_first(priority: int) -> Iterator[None]:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def _forked(work: Callable[[], None], priority: int = 0) -> int:
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            if priority and os.geteuid() == 0:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return pid
+@contextmanager
+def _children(
+    check: Callable[[], None],
+) -> Iterator[tuple[Callable[..., int], Callable[[int], tuple[int, float]]]]:
+    """Yield what forks, and what waits for a child: its status, and its processor seconds.
+
+    Children that are left at the end are killed.
+    """
+    left: set[int] = set()
+
+    def forked(work: Callable[[], None], priority: int = 0) -> int:
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                if priority and os.geteuid() == 0:
+                    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+                work()
+                status = 0
+            finally:
+                os._exit(status)
+        left.add(pid)
+        return pid
+
+    def ended(pid: int) -> _Ended:
+        while True:
+            check()
+            done, status, used = os.wait4(pid, os.WNOHANG)
+            if done:
+                left.remove(pid)
+                return status, used.ru_utime + used.ru_stime
+            time.sleep(_LOOK_SECONDS)
+
+    try:
+        yield forked, ended
+    finally:
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def _pace(began: float, moved: int, allowed: float) -> None:

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ses.demo.faults import DemoError
+from ses.demo.parts import built
 from ses.demo.processes import started
 
 from ses_experiment import network
@@ -60,8 +61,7 @@ def find(build: Path | None) -> tuple[Path, Path]:
     programs = scan.installed()
     if programs is None:
         raise DemoError("PostgreSQL is not installed (apt-get install postgresql).")
-    top = build or Path(__file__).resolve().parents[4] / "build/libses"
-    extension = top.resolve() / "extras/offload/postgresql"
+    extension = built(build) / "extras/offload/postgresql"
     if not (extension / "near_fdw.so").exists():
         raise DemoError("near_fdw is not built (apt-get install postgresql-server-dev-15, make native).")
     return programs, extension

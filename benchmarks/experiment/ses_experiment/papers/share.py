@@ -19,7 +19,6 @@ import gc
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,9 +26,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.processes import started
+from ses.demo.tools import tool
 from ses.share import Region
 
 from ses_experiment.machine import processor_seconds
@@ -43,6 +42,7 @@ PUT, GET = "put", "get"
 PROVIDERS = ("tcp", "shm")
 _PRIORITY = "40"  # of SCHED_FIFO: the core is the agent's, whoever else is on it
 _PERIOD = 0.001
+_LIMIT_SECONDS = 600.0
 _LOAD_OF_A_CORE = 2
 _FOR_EVER = "while :; do :; done"
 
@@ -131,13 +131,9 @@ def _ask(
     """Have a process on the second node ask; shm reaches nothing but its own node."""
     node = stand.nodes[0 if provider == "shm" else 1]
     words = [*node.inside, sys.executable, "-m", __name__, stand.nodes[0].address, str(calls), str(core)]
-    done = subprocess.run(
-        [*words, *map(str, sizes)], env=stand.environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise DemoError(f"The client failed: {(done.stderr.splitlines() or ['it is not known why'])[-1]}")
+    printed = tool(*words, *map(str, sizes), seconds=_LIMIT_SECONDS, env=stand.environment)
     taken = {}
-    for line in done.stdout.splitlines():
+    for line in printed.splitlines():
         operation, size, times = json.loads(line)
         taken[operation, size] = times
     return taken

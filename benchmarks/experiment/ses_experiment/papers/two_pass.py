@@ -29,7 +29,7 @@ from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.throttle import find_throttle
 from ses.demo.tools import tool
-from ses.demo.work import need_root, work_directory
+from ses.demo.work import SHARED_MEMORY, need_memory, need_root, work_directory
 from ses.streaming.advice import Place, Work, forecast
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "examples/two_pass_sort.c"
@@ -39,6 +39,7 @@ NODES = 4
 _RUNS = 4  # as many as the memory of the sort holds a part of the file
 _SAMPLE = 16  # which part of the file is sorted in memory beforehand
 _PRIORITY = "20"  # of SCHED_FIFO
+_LIMIT_SECONDS = 3600.0  # of a sort of the largest file
 _CALIBRATION_BYTES = 24 * 2**20
 _CALIBRATION_ROOM = 360  # MB: it takes a tenth of what is free at most
 
@@ -80,6 +81,7 @@ def measure(
 ) -> tuple[list[Pass], Near]:
     """Predict and run the sort of so many MiB, then sort near; undoes all it made.  Raises DemoError."""
     need_root("The experiment", "ses experiment sort")
+    need_memory(4 * megabytes)
     with interrupts.undoing(progress) as undo:
         work = work_directory(undo, "ses-sort-")
         program = work / "two_pass_sort"
@@ -88,7 +90,7 @@ def measure(
         undo.callback(throttle.close)
         room = 4 * megabytes + _CALIBRATION_ROOM
         plan = BranchPlan("disk", READ_RATE, WRITE_RATE, room, room)
-        disk = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
+        disk = loop_branch(plan, work / "disk", SHARED_MEMORY / f"{work.name}.img", undo)
         data = disk.directory / "input"
         write_records(data, megabytes)
         slow_down(disk, throttle, undo)
@@ -130,15 +132,8 @@ def write_records(file: Path, megabytes: int) -> None:
 def _sorted(program: Path, data: Path, output: Path, memory: int) -> dict[str, list[float]]:
     """Sort; of each pass seconds, seconds of the processor, bytes read and written."""
     words = ["chrt", "--fifo", _PRIORITY, str(program), str(data), str(output), str(memory)]
-    lines = tool(*words).splitlines() if data.stat().st_size < 2**25 else _long(words)
+    lines = tool(*words, seconds=_LIMIT_SECONDS).splitlines()
     return {line.split()[0]: [float(word) for word in line.split()[1:]] for line in lines}
-
-
-def _long(words: list[str]) -> list[str]:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise DemoError(f"two_pass_sort: {done.stderr.strip()}")
-    return done.stdout.splitlines()
 
 
 def _processor(program: Path, work: Path, megabytes: int) -> dict[str, float]:
@@ -147,7 +142,7 @@ def _processor(program: Path, work: Path, megabytes: int) -> dict[str, float]:
     A run of the whole file is longer, so that sorting it compares more: by the logarithm of its records.
     """
     with ExitStack() as undo:
-        data, output = (Path("/dev/shm") / f"{work.name}-{name}" for name in ("sample", "sorted"))
+        data, output = (SHARED_MEMORY / f"{work.name}-{name}" for name in ("sample", "sorted"))
         for file in (data, output):
             undo.callback(file.unlink, missing_ok=True)
         write_records(data, megabytes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from ses_client.client import ServiceClient
 
 from ses.demo.branches import Branch
 from ses.demo.exporter import exporter_options
-from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import Parts
 from ses.demo.processes import Processes, answers, free_port, is_socket
 from ses.demo.site import Tokens, write_monitor_configuration, write_site, write_tokens
 from ses.demo.storage import Storage
+from ses.demo.tools import tool
 
 # Longer than in service, where 20 ms and the original call are better than waiting: here a small machine
 # starts compilers beside the services, and every file is to be explained.
@@ -154,14 +153,9 @@ def start_services(
 
 
 def add_portal_account(parts: Parts, chain: Chain, name: str) -> str:
-    """Make an administrator's account in the portal; returns its password."""
+    """Make an administrator's account in the portal; returns its password.  Raises DemoError."""
     password = secrets.token_urlsafe(12)
-    done = subprocess.run(
-        [str(parts.portal), "account", "add", name, "--admin", "--password-stdin",
-         "--state-dir", str(chain.portal_state)],
-        input=password + "\n", capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise DemoError(f"The portal account could not be made: {done.stderr.strip()}")
+    command = (parts.portal, "account", "add", name, "--admin", "--password-stdin")
+    state = ("--state-dir", chain.portal_state)
+    tool(*command, *state, text=f"{password}\n", env={**os.environ, "LC_ALL": "C.UTF-8"})
     return password

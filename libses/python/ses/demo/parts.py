@@ -39,37 +39,41 @@ def find_parts(build: Path | None = None) -> Parts:
 
     ``build`` is the directory CMake built libses in (default: ``build/libses`` of the checkout).
     """
-    built = build or _CHECKOUT / "build" / "libses"
+    folder = built(build)
     native = "Build it: make native"
     return Parts(
-        preload=_first("the preload library", native, built / "libses-wrapper.so",
+        preload=first("the preload library", native, folder / "libses-wrapper.so",
                        *(folder / "libses-wrapper.so" for folder in _INSTALLED_LIBRARIES)),
-        agent=_first("ses-agent", native, built / "agent" / "ses-agent", Path("/usr/local/sbin/ses-agent")),
-        api=_first("libses.so", native, built / "libses.so",
+        agent=first("ses-agent", native, folder / "agent" / "ses-agent", Path("/usr/local/sbin/ses-agent")),
+        api=first("libses.so", native, folder / "libses.so",
                    *(folder / "libses.so" for folder in _INSTALLED_LIBRARIES)).parent,
-        headers=_first("ses/ses.hpp", native, _CHECKOUT / "libses/include/ses/ses.hpp",
+        headers=first("ses/ses.hpp", native, _CHECKOUT / "libses/include/ses/ses.hpp",
                        Path("/usr/local/include/ses/ses.hpp")).parents[1],
-        example=_first("the example figure3.cpp", "Run the demonstration from a checkout",
+        example=first("the example figure3.cpp", "Run the demonstration from a checkout",
                        _CHECKOUT / "examples/figure3.cpp"),
         service=_python_part("ses-service"),
         monitor=_python_part("smed-monitor"),
         portal=_python_part("ses-webface"),
         exporter=_system_part("prometheus-node-exporter", "prometheus-node-exporter", "node_exporter"),
-        site=_first("the example site", "Run the demonstration from a checkout",
+        site=first("the example site", "Run the demonstration from a checkout",
                     _CHECKOUT / "ontology/examples/union-site.ttl"),
     )  # fmt: skip
 
 
 def find_plugin(build: Path | None = None) -> Path:
     """Find the plugin of Slurm; raises DemoError."""
-    built = (build or _CHECKOUT / "build" / "libses") / "ses-slurm.so"
     how = "Build it: apt-get install libslurm-dev; make native"
-    return _first(
-        "ses-slurm.so", how, built, *(folder / "qstorman/ses-slurm.so" for folder in _INSTALLED_LIBRARIES)
-    )
+    installed = (folder / "qstorman/ses-slurm.so" for folder in _INSTALLED_LIBRARIES)
+    return first("ses-slurm.so", how, built(build) / "ses-slurm.so", *installed)
 
 
-def _first(what: str, how: str, *places: Path) -> Path:
+def built(build: Path | None = None) -> Path:
+    """Return the directory CMake built libses in: ``build``, or that of the checkout."""
+    return (build or _CHECKOUT / "build" / "libses").resolve()
+
+
+def first(what: str, how: str, *places: Path) -> Path:
+    """Return the first place that exists; raises DemoError with ``how`` to get what is missing."""
     for place in places:
         if place.exists():
             return place
@@ -77,12 +81,13 @@ def _first(what: str, how: str, *places: Path) -> Path:
 
 
 def _python_part(name: str) -> Path:
-    return _first(name, "Install it: make install", Path(sys.executable).parent / name, _on_path(name))
+    return first(name, "Install it: make install", Path(sys.executable).parent / name, on_path(name))
 
 
 def _system_part(package: str, *names: str) -> Path:
-    return _first(package, f"Install it: apt-get install {package}", *(_on_path(name) for name in names))
+    return first(package, f"Install it: apt-get install {package}", *(on_path(name) for name in names))
 
 
-def _on_path(name: str) -> Path:
+def on_path(name: str) -> Path:
+    """Return where a program is on the path, or would be."""
     return Path(shutil.which(name) or Path("/usr/bin") / name)

@@ -18,10 +18,9 @@ from ses.demo.faults import DemoError
 from ses.demo.mounts import mount_type, unmount
 from ses.demo.throttle import find_throttle
 from ses.demo.tools import tool
-from ses.demo.work import need_room
+from ses.demo.work import SHARED_MEMORY, need_room
 
 CREATE_POLICY = "pfrd"  # mergerfs's present default: a random branch, weighted by free space
-_SHARED_MEMORY = Path("/dev/shm")
 _ROOM_MB = 1500  # for the images; they are sparse
 
 Progress = Callable[[str], None]
@@ -35,6 +34,11 @@ class Storage:
     branches: tuple[Branch, ...]
     throttled: bool
     notes: tuple[str, ...]
+
+    @property
+    def directories(self) -> list[Path]:
+        """The directories of the branches."""
+        return [branch.directory for branch in self.branches]
 
     def branch(self, name: str) -> Branch:
         """Return the branch of a short name."""
@@ -102,8 +106,8 @@ def _image_directory(work: Path, undo: ExitStack, megabytes: int) -> Path:
     Raises DemoError where the disk has no room either.
     """
     directory = work / "images"
-    if _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > megabytes * MEGABYTE:
-        directory = _SHARED_MEMORY / work.name
+    if SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > megabytes * MEGABYTE:
+        directory = SHARED_MEMORY / work.name
     else:
         need_room(work, megabytes)
     undo.callback(_remove_directory, directory)

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from ses.demo.faults import DemoError
 
 _LIMIT_SECONDS = 60.0
 
 
-def tool(*argv: str) -> str:
-    """Run a tool and return what it printed; raises DemoError with its last words if it fails.
+def tool(*words: str | Path, seconds: float = _LIMIT_SECONDS, text: str = "", **options: Any) -> str:
+    """Run a tool that reads ``text``, and return what it printed; raises DemoError with its last words.
 
-    The tool runs in a session of its own, so that Ctrl-C at the terminal reaches only us.
+    The tool runs in a session of its own, so that Ctrl-C at the terminal reaches only us.  ``options`` are
+    those of :func:`subprocess.run`.
     """
+    argv = [str(word) for word in words]
     try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LIMIT_SECONDS,
-            check=False,
-            start_new_session=True,
-        )
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            argv, input=text, capture_output=True, text=True, errors="replace", timeout=seconds, check=False,
+            start_new_session=True, **options,
+        )  # fmt: skip
     except FileNotFoundError:
         raise DemoError(f"{argv[0]} is not installed. Run: make install") from None
     except subprocess.TimeoutExpired:
-        raise DemoError(f"{_shown(argv)} did not end within {_LIMIT_SECONDS:g} s.") from None
+        raise DemoError(f"{_shown(argv)} did not end within {seconds:g} s.") from None
     if done.returncode != 0:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise DemoError(f"{_shown(argv)} failed: {words[-1] if words else f'status {done.returncode}'}")
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise DemoError(f"{_shown(argv)} failed: {lines[-1] if lines else f'status {done.returncode}'}")
     return done.stdout.strip()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from ses.demo.faults import DemoError
 
 _MAX_PATH_LENGTH = 70  # a socket's path has 108 bytes
+SHARED_MEMORY = Path("/dev/shm")
 _ROOM_MB = 200  # inputs of programs, databases and logs
 _PATIENCE_SECONDS = 5.0
 
@@ -40,13 +41,20 @@ def work_directory(undo: ExitStack, prefix: str) -> Path:
 
 
 def need_room(directory: Path, megabytes: int) -> None:
-    """Raise DemoError where less is free."""
+    """Raise DemoError where less is free than a directory below TMPDIR is to hold."""
+    if fault := _missing(directory, directory.parent, megabytes):
+        raise DemoError(f"{fault} Set TMPDIR to a directory with more room.")
+
+
+def need_memory(megabytes: int) -> None:
+    """Raise DemoError where less is free of the memory in which disks are made."""
+    if fault := _missing(SHARED_MEMORY, SHARED_MEMORY, megabytes):
+        raise DemoError(fault)
+
+
+def _missing(directory: Path, named: Path, megabytes: int) -> str:
     free = shutil.disk_usage(directory).free // 1_000_000
-    if free < megabytes:
-        raise DemoError(
-            f"{directory.parent} has {free} MB free, and {megabytes} MB are needed. "
-            "Set TMPDIR to a directory with more room."
-        )
+    return f"{named} has {free} MB free, and {megabytes} MB are needed." if free < megabytes else ""
 
 
 def _remove(work: Path) -> None:

@@ -8,8 +8,10 @@ all, recorded in the history, undone there.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, ParamSpec
 
+from flask import Response
 from pydantic import Field, model_validator
 from ses_client.messages.elements import StateName
 from ses_client.messages.knowledge import Effect, ElementChangeMade, MovedSet
@@ -18,10 +20,10 @@ from ses_service.api import render, render_changes
 from ses_service.api.area import Area
 from ses_service.api.authentication import caller
 from ses_service.api.callers import must_name_a_person
-from ses_service.api.problems import InvalidProblem, invalid_description
+from ses_service.api.problems import invalid, invalid_description
 from ses_service.api.schemas.requests import Body, Moment, Text
 from ses_service.decision.without_element import Moved
-from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange import element_edits
 from ses_service.knowledge.exchange.element_edits import ElementName, SiteEdit
 from ses_service.knowledge.times import moment
@@ -29,12 +31,12 @@ from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
 
 area = Area("element_changes", tag="elements")
+P = ParamSpec("P")
 
 ElementPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,31}$")]
 SystemPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 Positive = Annotated[float, Field(gt=0, le=1e21)]
 
-_ADMINISTRATORS = (Role.PORTAL, Role.ADMIN)
 _TAKES_FILES = frozenset({"active", "degraded", None})
 
 
@@ -98,14 +100,13 @@ class AddIn(FactsIn):
     target: Text
 
 
-@area.answers(
-    "POST /v1/elements/<system>/<name>/drain",
-    ElementChangeMade,
-    404,
-    409,
-    roles=_ADMINISTRATORS,
-    body=DrainIn,
-)
+def _change(
+    asked: str, body: type[Body]
+) -> Callable[[Callable[P, ElementChangeMade]], Callable[P, Response]]:
+    return area.answers(asked, ElementChangeMade, 404, 409, roles=(Role.PORTAL, Role.ADMIN), body=body)
+
+
+@_change("POST /v1/elements/<system>/<name>/drain", DrainIn)
 def drain(system: str, name: str, asked: DrainIn) -> ElementChangeMade:
     """Drain an element: it takes no further files
 
@@ -113,7 +114,7 @@ def drain(system: str, name: str, asked: DrainIn) -> ElementChangeMade:
     """
     until = moment(asked.until)
     if until is not None and until <= runtime().state.now():
-        raise InvalidProblem([{"location": "json.until", "message": "is over already"}])
+        raise invalid("json.until", "is over already")
     where = ElementName(system, name)
     edit = element_edits.drained(where, asked.reason, until)
     why = f": {asked.reason}" if asked.reason else ""
@@ -121,14 +122,7 @@ def drain(system: str, name: str, asked: DrainIn) -> ElementChangeMade:
     return _made(where, edit, f"drain {where}{why}", asked.dry_run, asks_effect=True)
 
 
-@area.answers(
-    "POST /v1/elements/<system>/<name>/undrain",
-    ElementChangeMade,
-    404,
-    409,
-    roles=_ADMINISTRATORS,
-    body=EditIn,
-)
+@_change("POST /v1/elements/<system>/<name>/undrain", EditIn)
 def undrain(system: str, name: str, asked: EditIn) -> ElementChangeMade:
     """Let a drained element take files again
 
@@ -138,7 +132,7 @@ def undrain(system: str, name: str, asked: EditIn) -> ElementChangeMade:
     return _made(where, element_edits.undrained(where), f"undrain {where}", asked.dry_run)
 
 
-@area.answers("POST /v1/elements", ElementChangeMade, 404, 409, roles=_ADMINISTRATORS, body=AddIn)
+@_change("POST /v1/elements", AddIn)
 def add(asked: AddIn) -> ElementChangeMade:
     """Add an element to a storage system
 
@@ -148,9 +142,7 @@ def add(asked: AddIn) -> ElementChangeMade:
     return _made(where, element_edits.added(where, asked.facts()), f"add element {where}", asked.dry_run)
 
 
-@area.answers(
-    "PATCH /v1/elements/<system>/<name>", ElementChangeMade, 404, 409, roles=_ADMINISTRATORS, body=FactsIn
-)
+@_change("PATCH /v1/elements/<system>/<name>", FactsIn)
 def change_element(system: str, name: str, asked: FactsIn) -> ElementChangeMade:
     """Change what is stated of an element; what is not given stays"""
     where, facts = ElementName(system, name), asked.facts()
@@ -159,14 +151,7 @@ def change_element(system: str, name: str, asked: FactsIn) -> ElementChangeMade:
     return _made(where, element_edits.changed(where, facts), reason, asked.dry_run, asks_effect=loses)
 
 
-@area.answers(
-    "POST /v1/elements/<system>/<name>/remove",
-    ElementChangeMade,
-    404,
-    409,
-    roles=_ADMINISTRATORS,
-    body=EditIn,
-)
+@_change("POST /v1/elements/<system>/<name>/remove", EditIn)
 def remove(system: str, name: str, asked: EditIn) -> ElementChangeMade:
     """Remove an element from the site
 

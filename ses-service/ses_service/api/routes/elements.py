@@ -26,7 +26,7 @@ from ses_service.api.render import Reply
 from ses_service.api.schemas.requests import Query, Text
 from ses_service.decision.element_groups import By, Measure, Wanted, choices, coarse, full_soon, groups
 from ses_service.decision.exporters import exporters
-from ses_service.decision.space_outlook import outlook
+from ses_service.decision.space_outlook import full_in
 from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.model.columns import Codes, ElementTable
 from ses_service.model.entities import Observation
@@ -238,9 +238,8 @@ def _sources(time: float) -> JSON:
 
 
 def _outlook(change: float | None, seen: Observation | None) -> JSON:
-    expected = outlook(change, None if seen is None else seen.free_bytes)
-    days = None if expected is None else expected.full_in
+    days = full_in(change, None if seen is None else seen.free_bytes)
     return {
-        "free_bytes_per_day": None if expected is None else round(expected.change),
+        "free_bytes_per_day": None if change is None else round(change),
         "full_in_days": None if days is None else round(days, 2),
     }

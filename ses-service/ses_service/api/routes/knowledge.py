@@ -25,14 +25,14 @@ from ses_service.api.authentication import caller
 from ses_service.api.callers import may_read
 from ses_service.api.problems import (
     ForbiddenProblem,
-    InvalidProblem,
     NotFoundProblem,
     RevisionProblem,
+    invalid,
     invalid_description,
 )
 from ses_service.api.routes.requirements import check_right
 from ses_service.api.schemas.requests import LEVELS, Body, Query, Text
-from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import PAGE, Part
@@ -235,10 +235,9 @@ def _text(asked: ImportIn) -> str:
         data = unpacking.decompress(base64.b64decode(asked.packed, validate=True), _UNPACKED)
         text = decoded(data, asked.name)
     except (binascii.Error, zlib.error, SesError) as error:
-        raise InvalidProblem([{"location": "json.packed", "message": f"cannot be read: {error}"}]) from None
+        raise invalid("json.packed", f"cannot be read: {error}") from None
     if not unpacking.eof:
-        message = f"ends early, or is larger than {_UNPACKED} bytes"
-        raise InvalidProblem([{"location": "json.packed", "message": message}])
+        raise invalid("json.packed", f"ends early, or is larger than {_UNPACKED} bytes")
     return text
 
 
@@ -248,7 +247,7 @@ def _subject(text: str) -> URIRef:
         return requirement_set_iri(LEVELS[level], name)
     iri = text if ":" in text.partition("/")[0] else BASE + text
     if not is_iri(iri):
-        raise InvalidProblem([{"location": "query.subject", "message": "is no IRI and no LEVEL/NAME"}])
+        raise invalid("query.subject", "is no IRI and no LEVEL/NAME")
     return URIRef(iri)
 
 

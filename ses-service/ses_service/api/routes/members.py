@@ -10,7 +10,7 @@ from ses_client.names import USER, USER_FORM, VO, VO_FORM
 
 from ses_service.api.area import Area
 from ses_service.api.authentication import caller
-from ses_service.api.problems import InvalidProblem
+from ses_service.api.problems import InvalidProblem, invalid
 from ses_service.api.schemas.items import Itemised
 from ses_service.api.schemas.requests import Body
 from ses_service.model.limits import MAX_NAME
@@ -58,7 +58,7 @@ def accounts(asked: AccountsIn) -> AccountsTaken:
     """
     homes = {account.user: account.vo for account in asked.accounts}
     if len(homes) < len(asked.accounts):
-        raise InvalidProblem([{"location": "json.accounts", "message": "names a user more than once"}])
+        raise invalid("json.accounts", "names a user more than once")
     wrong = [
         {"location": f"json.accounts.{refused.number}", "message": refused.detail}
         for refused in asked.refused

@@ -17,9 +17,9 @@ from ses_service.api.authentication import caller
 from ses_service.api.callers import must_ask_for, must_name_a_person, must_read
 from ses_service.api.problems import (
     ForbiddenProblem,
-    InvalidProblem,
     NotFoundProblem,
     RevisionProblem,
+    invalid,
     invalid_description,
 )
 from ses_service.api.profiles import check_stored, find_profile
@@ -27,7 +27,7 @@ from ses_service.api.render import Reply
 from ses_service.api.schemas.requests import LEVELS, EffectiveQuery, RequirementSetIn, RequirementsQuery
 from ses_service.decision.resolve import ordered, passed_over, resolve, sets_for_user
 from ses_service.decision.vo_suggestion import Suggested, stated, suggest
-from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.profiles import owner_of
 from ses_service.ledger.files import Wanted
 from ses_service.members.homes import home_of
@@ -200,8 +200,7 @@ def _level(text: str) -> Level:
 
 def _check_name(level: Level, name: str) -> None:
     if not is_set_name(level, name):
-        message = f"at level {level} the name must be {SET_FORMS[level]}"
-        raise InvalidProblem([{"location": "path.name", "message": message}])
+        raise invalid("path.name", f"at level {level} the name must be {SET_FORMS[level]}")
 
 
 def check_right(who: Principal, level: Level, name: str) -> None:

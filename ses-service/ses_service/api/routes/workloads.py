@@ -7,7 +7,7 @@ from ses_client.messages.vocabulary import Derived, Expansion, Parameter
 
 from ses_service.api import render
 from ses_service.api.area import Area
-from ses_service.api.problems import InvalidProblem
+from ses_service.api.problems import invalid
 from ses_service.api.schemas.requests import Body, Text
 from ses_service.knowledge import workloads
 from ses_service.knowledge.vocabulary import vocabulary
@@ -40,7 +40,7 @@ def expansion(asked: WorkloadIn) -> Expansion:
     except WorkloadError as error:
         of_value = error.parameter in asked.values
         location = f"json.values.{error.parameter}" if of_value else "json.sentence"
-        raise InvalidProblem([{"location": location, "message": str(error)}]) from None
+        raise invalid(location, str(error)) from None
     workload = expanded.workload
     return Expansion(
         workload=workload.name,

@@ -141,7 +141,7 @@ def _misfit_requirements(description: Graph) -> Iterator[Fault]:
         needed = ODRL.lteq if metric.kind.at_most else ODRL.gteq
         for operator in description.objects(requirement, ODRL.operator):
             if operator in (ODRL.gteq, ODRL.lteq) and operator != needed:
-                bound = "maximum" if metric.kind.at_most else "minimum"
+                bound = metric.kind.bound_name
                 message = f"{metric.kind} is a {bound}: its odrl:operator is odrl:{short(needed)}"
                 yield Fault(requirement, message, ODRL.operator, operator)
 

@@ -15,10 +15,6 @@ _MAX_PATH = 100
 """Bytes of a path that fit into the address of a socket, a few less."""
 
 
-def _nothing() -> str:
-    return ""
-
-
 class SocketPool(urllib3.HTTPConnectionPool):
     """Connections to the socket ``path``; a request names what it wants behind ``address``.
 
@@ -26,7 +22,7 @@ class SocketPool(urllib3.HTTPConnectionPool):
     long its answer is waited for.
     """
 
-    def __init__(self, path: Path, maxsize: int = 8, why: Callable[[], str] = _nothing) -> None:
+    def __init__(self, path: Path, maxsize: int = 8, why: Callable[[], str] = lambda: "") -> None:
         super().__init__("localhost", maxsize=maxsize, retries=False)
         self._path = path
         self._why = why

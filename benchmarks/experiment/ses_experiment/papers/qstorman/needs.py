@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -17,11 +17,9 @@ from typing import Any
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.demo.parts import find_parts
-from ses.demo.storage import mount_union
 
 from ses_experiment.arms import PRODUCT, Arm
-from ses_experiment.machine import load, machine, product
+from ses_experiment.machine import load, machine, settings
 from ses_experiment.site import Shape, Stand, stand_up
 from ses_experiment.writers import Programs
 
@@ -30,7 +28,6 @@ NEEDS = (2.5, 5.0, 7.5, 17.5)  # MB/s
 BASELINES = {"rand": "rand", "mfs": "mfs", "roundrobin": None, "least-open": None}  # policies of the union
 MET = 0.97  # of the rate: the clocks of programs that take no more than they need are not exact
 NEARLY = 0.8
-_SINGLE = "alone-"  # mount points of the unions of one branch
 _LATER = 180.0  # seconds for the last files to end, of many users on the slowest branch
 
 # Its argument: JSON, see Users.argument(). Prints the rates of its files, MB/s, to standard error.
@@ -143,14 +140,11 @@ def measure(
     Returns the rounds, and what is known of settings and machine.
     """
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
-    settings = {**asdict(plan), "build": None, "rates": RATES, "needs": NEEDS,
-                "product": product(find_parts(plan.build))}  # fmt: skip
+    known = settings(plan, rates=RATES, needs=NEEDS)
     played = []
     with interrupts.undoing(progress) as undo:
         stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
-        for number, branch in enumerate(stand.storage.branches):
-            mount_union(stand.work / f"{_SINGLE}{number}", [branch.directory], undo,
-                        plan.shape().union_options)  # fmt: skip
+        single = stand.mount_each(plan.shape().union_options, undo)
         for number in range(1, plan.rounds + 1):
             names = [
                 (name, alike)
@@ -160,11 +154,13 @@ def measure(
             for name, alike in chance.sample(names, len(names)):
                 needs = "the same needs" if alike else "other needs"
                 progress(f"round {number} of {plan.rounds}: {name}, {needs}")
-                played.append(_play(plan, stand, number, name, stand.environment(arm), alike))
-    return played, {"settings": settings, "machine": on}
+                played.append(_play(plan, stand, number, name, stand.environment(arm), alike, single))
+    return played, {"settings": known, "machine": on}
 
 
-def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str], alike: bool) -> Round:
+def _play(
+    plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str], alike: bool, single: str
+) -> Round:
     stand.wait_idle()
     stand.place_by(BASELINES.get(name) or "rand")
     busy = load()
@@ -175,9 +171,9 @@ def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str
     with Programs(stand.work, stand.interrupts) as programs:
         for user in range(plan.users):
             home, need = stand.home("needs", user), plan.need(user, alike)
-            unions = [f"{_SINGLE}{branch}" for branch in range(len(RATES))] if named else ["union"]
+            unions = [f"{single}{branch}" for branch in range(1, len(RATES) + 1)]
             argument = {
-                "places": [str(stand.work / union / home) for union in unions],
+                "places": [f"{union}/{home}" for union in (unions if named else [stand.storage.union])],
                 "counts": str(counts) if named else "", "ends": name == "least-open", "need": need,
                 "blocks": max(1, round(need * plan.busy)), "paced": user // len(NEEDS) % 2 == 1,
                 "pause": plan.busy, "seconds": plan.seconds, "seed": f"{plan.seed} {number} {user}",

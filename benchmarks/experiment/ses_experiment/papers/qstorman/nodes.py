@@ -8,33 +8,31 @@ none is named, Slurm chooses.  Nodes are this machine, each with a slurmd and an
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from ses.demo.branches import BranchPlan
-from ses.demo.chain import Services, start_agent, start_services
+from ses.demo.chain import Services, start_services
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts, find_plugin
 from ses.demo.processes import started
-from ses.demo.slurm.configuration import Layout, write_configuration
-from ses.demo.slurm.daemons import end_jobs, environment_of, need_slurm, start_munged, start_slurm
+from ses.demo.slurm.configuration import Layout
+from ses.demo.slurm.daemons import need_slurm, start_cluster
 from ses.demo.storage import mount_union, set_up
 from ses.demo.work import need_root, work_directory
 from ses.quantities import requirement
 from ses_client.messages.requirements import Subject
 
 from ses_experiment import background
-from ses_experiment.machine import load, machine, product
-from ses_experiment.site import HEAD, READ_RATE, WRITE_RATE, Shape, Stand, branch_description
+from ses_experiment.machine import load, machine, settings
+from ses_experiment.site import HEAD, RATES, WRITE_RATE, Shape, Stand, branch_description
 
 RANKED, RANDOM, SLURM = "ranked", "random", "slurm"
 ARMS = (RANKED, RANDOM, SLURM)
@@ -87,8 +85,7 @@ def measure(
     """
     need_root("The experiment", "ses experiment")
     need_slurm()
-    chance, settings = Random(plan.seed), {**asdict(plan), "build": None}
-    settings["product"] = product(find_parts(plan.build))
+    chance, known = Random(plan.seed), settings(plan)
     on = machine(("slurmctld", "-V"))
     played = []
     with interrupts.undoing(progress) as undo:
@@ -98,7 +95,7 @@ def measure(
             for arm in chance.sample(ARMS, len(ARMS)):
                 progress(f"round {number} of {plan.rounds}: {arm}, {busy} busy")
                 played.append(_play(plan, stand, environment, number, arm, busy))
-    return played, {"settings": settings, "machine": on}
+    return played, {"settings": known, "machine": on}
 
 
 def _stand_up(
@@ -116,30 +113,14 @@ def _stand_up(
         mine = [branch.directory for branch in storage.branches if systems[branch.name] == side]
         mount_union(work / side, mine, undo, shape.union_options)
         (work / side).chmod(0o1777)
-    background.prepare([branch.directory for branch in storage.branches], plan.size)
+    background.prepare(storage.directories, plan.size)
     progress("starting the services")
     site = work / "site.ttl"
     site.write_text(_description(shape, work), "utf-8")
     services = start_services(work, parts, site, storage.branches, undo, interrupts, systems)
-    start_munged(work, services.processes)
-    services.processes.wait_ready()
     progress("starting Slurm, with an agent on each node")
-    jobs = f"jobs-dir={work}/jobs"
-    loaded = f"{shutil.copy(plugin, work)} library={services.preload} jobs=all {jobs}"
     layout = Layout("nodes", dict.fromkeys(NODES, "thin"), {side: ",".join(SIDES[side]) for side in SIDES})
-    write_configuration(work, layout, f"optional {loaded}")
-    environment = {
-        **environment_of(work, services.service_url, Path(sys.executable).parent),
-        "SES_TOKEN_FILE": str(services.tokens.admin),
-    }
-    options = ("--jobs-dir", f"{work}/jobs")
-    sockets = {
-        node: start_agent(work, parts, services, f"agent-{node}", ("--node", node, *options))
-        for node in NODES
-    }
-    undo.callback(end_jobs, work, environment)
-    start_slurm(work, sockets, environment, services.processes)
-    services.processes.wait_ready()
+    environment = start_cluster(work, layout, parts, plugin, "jobs=all", services, undo)
     return Stand(work, storage, services, interrupts), environment
 
 
@@ -165,13 +146,14 @@ def _play(
 ) -> Round:
     stand.wait_idle()
     before, chance = load(), Random(f"{plan.seed} {number}")
-    branches = [branch.directory for branch in stand.storage.branches]
     loads = [_BUSY * (side == busy) for side, plans in _branches(Shape()).items() for _ in plans]
-    mean = 4 * plan.size * 1e6
-    streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), mean, _LIMIT_SECONDS, chance)
+    streams = background.schedule(loads, RATES, 4 * plan.size * 1e6, _LIMIT_SECONDS, chance)
     script = _JOB.format(west="|".join(SIDES["west"]), work=stand.work, size=plan.size)
     ended: list[tuple[float, str]] = []
-    with background.playing(streams, branches, stand.work, time.monotonic()), ExitStack() as undo:
+    with (
+        background.playing(streams, stand.storage.directories, stand.work, time.monotonic()),
+        ExitStack() as undo,
+    ):
         stand.interrupts.pause(_LEAD_SECONDS)
         running = []
         for job in range(plan.jobs):

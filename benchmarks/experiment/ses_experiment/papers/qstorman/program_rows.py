@@ -6,13 +6,13 @@ Inputs are made once, from a seed, and read from memory.  A row ends when all it
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 from ses.demo.faults import DemoError
+from ses.demo.tools import tool
 
 _MIB = 1 << 20
 # Each rank a file of its own, which its neighbour reads, then one file of all: the two patterns of IOR.
@@ -123,14 +123,7 @@ def make_inputs(inputs: Path, seed: int) -> None:
     inputs.chmod(0o755)
     source = inputs / "mpi-io.c"
     source.write_text(_MPI_IO)
-    done = subprocess.run(
-        ["mpicc.mpich", "-O2", str(source), "-o", str(inputs / "mpi-io")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise DemoError(f"The MPI-IO program cannot be compiled: {done.stderr.strip()}")
+    tool("mpicc.mpich", "-O2", source, "-o", inputs / "mpi-io")
     (inputs / "numbers").write_bytes(chance.randbytes(16 * _MIB))
     (inputs / "numbers.conf").write_text(_H5IMPORT)
     (inputs / "scan.ppm").write_bytes(b"P6 2800 2000 255\n" + chance.randbytes(2800 * 2000 * 3))

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from ses.demo.interrupts import Interrupts
-from ses.demo.parts import find_parts
 
 from ses_experiment.arms import PRODUCT, Arm
-from ses_experiment.machine import load, machine, product
+from ses_experiment.machine import load, machine, settings
 from ses_experiment.papers.qstorman.needs import RATES
 from ses_experiment.papers.qstorman.program_rows import ROWS, make_inputs
 from ses_experiment.site import Shape, Stand, stand_up
@@ -66,7 +65,7 @@ def measure(
     Returns the rounds, and what is known of settings and machine.
     """
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
-    settings = {**asdict(plan), "build": None, "rates": RATES, "product": product(find_parts(plan.build))}
+    known = settings(plan, rates=RATES)
     played = []
     with interrupts.undoing(progress) as undo:
         stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
@@ -76,7 +75,7 @@ def measure(
             for name in chance.sample((PRODUCT, *plan.baselines), 1 + len(plan.baselines)):
                 progress(f"round {number} of {plan.rounds}: {name}")
                 played.append(_play(plan, stand, number, name, stand.environment(arm)))
-    return played, {"settings": settings, "machine": on}
+    return played, {"settings": known, "machine": on}
 
 
 def _play(plan: Plan, stand: Stand, number: int, name: str, library: dict[str, str]) -> Round:

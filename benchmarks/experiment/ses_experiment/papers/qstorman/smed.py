@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.demo.parts import find_parts
 from ses.demo.site import INTERVAL_SECONDS
 
-from ses_experiment.machine import load, machine, processor_seconds, product
+from ses_experiment.machine import load, machine, processor_seconds, settings
 from ses_experiment.site import Shape, stand_up
 from ses_experiment.writers import Programs
 
@@ -86,8 +85,7 @@ def measure(
     Returns the slices, and what is known of settings and machine.
     """
     on, chance = machine(), Random(plan.seed)
-    settings = {**asdict(plan), "build": None, "interval_seconds": INTERVAL_SECONDS,
-                "product": product(find_parts(plan.build))}  # fmt: skip
+    known = settings(plan, interval_seconds=INTERVAL_SECONDS)
     slices = []
     with interrupts.undoing(progress) as undo:
         stand = stand_up(Shape(read_rate=_RATE, write_rate=_RATE, capacity=100), [], plan.build, undo,
@@ -116,6 +114,7 @@ def measure(
             interrupts.pause(_SETTLE_SECONDS)
             before = [int.from_bytes(counter.read_bytes(), "little") for counter in counters]
             interrupts.pause(plan.seconds)
+            running.check()
             after = [int.from_bytes(counter.read_bytes(), "little") for counter in counters]
             return (sum(after) - sum(before)) / plan.seconds
 
@@ -126,4 +125,4 @@ def measure(
             used = sum(map(processor_seconds, pids)) - used
             took = used / (plan.seconds + _SETTLE_SECONDS)
             slices.append(Slice(done[True], done[False], took, load()))
-    return slices, {"settings": settings, "machine": on}
+    return slices, {"settings": known, "machine": on}

@@ -9,14 +9,12 @@ from datetime import datetime
 from math import ceil
 from random import Random
 
-from ses.demo.storage import mount_union
-
 from ses_experiment import background
 from ses_experiment.arms import Arm
 from ses_experiment.machine import load
 from ses_experiment.papers.qstorman.results import Result
 from ses_experiment.papers.qstorman.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
-from ses_experiment.papers.qstorman.table1_users import MIB, Form, command
+from ses_experiment.papers.qstorman.table1_users import MIB, SEEDS, Form, command
 from ses_experiment.site import Shape, Stand
 from ses_experiment.writers import Programs
 
@@ -24,7 +22,6 @@ LEAD_SECONDS = 3.0  # the background runs this long before the first user, so th
 _READY_SECONDS = 0.5  # for the background's process to start
 _SLOWEST = 20  # times the ideal time, before a run is given up
 _HOMES = "table1"
-_SINGLE = "single-"  # mount points of the unions of one branch
 
 
 class Table1Runner:
@@ -39,10 +36,9 @@ class Table1Runner:
         self._seed = seed
         self._environment = {**stand.environment(arm), "SES_REQUIRE": requirement}
         self._limit = _SLOWEST * form.ideal_seconds
-        self._branches = [branch.directory for branch in stand.storage.branches]
+        self._branches = stand.storage.directories
         background.prepare(self._branches, ceil(max(form.bytes) / MIB))
-        for number, directory in enumerate(self._branches, 1):
-            mount_union(stand.work / f"{_SINGLE}{number}", [directory], undo, shape.union_options)
+        self._single = stand.mount_each(shape.union_options, undo)
 
     def play(self, run: Run) -> Result:
         """Run one run; raises DemoError when a program fails or does not end."""
@@ -73,8 +69,9 @@ class Table1Runner:
         first = str(self._branches[chance.first[user]] / background.FOLDER / background.INPUT)
         home = self._stand.home(_HOMES, user)
         if turns:
-            place = str(self._stand.work / _SINGLE)
-            return command(first, place, self._form, f"/{home}", turns, len(self._branches), run.baseline)
+            seed = Random(f"{chance.background_seed} {user}").randrange(SEEDS)
+            branches, rest = len(self._branches), f"/{home}"
+            return command(first, self._single, self._form, rest, turns, branches, run.baseline, seed)
         return command(first, str(self._stand.storage.union / home), self._form)
 
     def _turns(self, run: Run, chance: Draws) -> str:

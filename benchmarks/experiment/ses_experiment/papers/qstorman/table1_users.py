@@ -22,15 +22,19 @@ from ses_experiment.site import READ_RATE, WRITE_RATE
 
 MIB = 1 << 20
 
-# A seed has three bytes: mawk takes all from 2^31 on for one.
+SEEDS = 1 << 24  # mawk takes all from 2^31 on for one
 # Arguments: bytes of a block, first input, where to write (with what follows the number of a branch, and the
-# file that all share, for rules of managers; else empty), number of branches, the rule, then BLOCKS:SECONDS,
-# the seconds for computing.
+# file that all share, for rules of managers; else empty), number of branches, the rule, its seed, then
+# BLOCKS:SECONDS, the seconds for computing.
 SCRIPT = r"""
-block=$1 input=$2 place=$3 rest=$4 turns=$5 branches=$6 rule=$7
-shift 7
+block=$1 input=$2 place=$3 rest=$4 turns=$5 branches=$6 rule=$7 seed=$8
+shift 8
 flags=iflag=direct number=0 branch=
-next='BEGIN { srand(seed) }
+next='BEGIN {
+  srand(seed)
+  for (at = 0; at < 2 * number; at++)
+    rand()
+}
 {
   count = split($0, open, " ")
   split(free, weight, " ")
@@ -67,7 +71,7 @@ manage() {
   {
     flock 9 &&
       set -- $(awk -v rule="$rule" -v branches="$branches" -v ends="$1" -v free="$(free | tr '\n' ' ')" \
-        -v seed="$(od -An -N3 -tu4 /dev/urandom)" "$next" "$turns") &&
+        -v seed="$seed" -v number="$number" "$next" "$turns") &&
       branch=$1 && shift && echo "$*" >"$turns"
   } 9<"$turns"
 }
@@ -126,20 +130,9 @@ PAPER = Form(tuple(range(50, 0, -1)), 0.065, block=100 << 10, read_rate=10, writ
 
 
 def command(
-    first: str, place: str, form: Form, rest: str = "", turns: str = "", branches: int = 0, rule: str = ""
-) -> Sequence[str]:
+    first: str, place: str, form: Form, rest: str = "", turns: str = "", branches: int = 0, rule: str = "",
+    seed: int = 0,
+) -> Sequence[str]:  # fmt: skip
     """Return what a user runs; see the script for the arguments."""
-    return [
-        "sh",
-        "-c",
-        SCRIPT,
-        "loop",
-        str(form.block),
-        first,
-        place,
-        rest,
-        turns,
-        str(branches),
-        rule,
-        *form.steps(),
-    ]
+    kept = (str(form.block), first, place, rest, turns, str(branches), rule, str(seed))
+    return ["sh", "-c", SCRIPT, "loop", *kept, *form.steps()]

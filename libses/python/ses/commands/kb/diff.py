@@ -52,7 +52,7 @@ def diff(client: ServiceClient, as_json: bool, first: str, second: str) -> None:
 def _of_files(first: str, second: str) -> JSON:
     try:
         from ses_service.api.render_changes import edits
-        from ses_service.knowledge import InvalidDescriptionError
+        from ses_service.knowledge.errors import InvalidDescriptionError
         from ses_service.knowledge.exchange.incoming import differences_of
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error

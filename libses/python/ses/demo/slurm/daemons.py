@@ -8,12 +8,17 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
+from ses.demo.chain import Services, start_agent
 from ses.demo.faults import DemoError
+from ses.demo.parts import Parts
 from ses.demo.processes import Processes
+from ses.demo.slurm.configuration import Layout, write_configuration
 
 _SECONDS = 60.0
 _LEFT_SECONDS = 10.0  # for what is left of steps; they are asked to end
@@ -54,6 +59,30 @@ def environment_of(work: Path, url: str, commands: Path) -> dict[str, str]:
         "SES_SERVICE_URL": url,
         "LC_ALL": "C.UTF-8",
     }
+
+
+def start_cluster(
+    work: Path, layout: Layout, parts: Parts, plugin: Path, options: str, services: Services, undo: ExitStack
+) -> dict[str, str]:
+    """Start a Slurm, each node with an agent of its own, and with the plugin under these options.
+
+    Returns the environment of those who submit jobs; ``undo`` ends these.  Raises DemoError.
+    """
+    processes, jobs = services.processes, work / "jobs"
+    start_munged(work, processes)
+    processes.wait_ready()
+    loaded = f"{shutil.copy(plugin, work)} library={services.preload} {options}"
+    write_configuration(work, layout, f"optional {loaded} jobs-dir={jobs}")
+    environment = environment_of(work, services.service_url, Path(sys.executable).parent)
+    environment["SES_TOKEN_FILE"] = str(services.tokens.admin)
+    sockets = {
+        node: start_agent(work, parts, services, f"agent-{node}", ("--node", node, "--jobs-dir", str(jobs)))
+        for node in layout.nodes
+    }
+    undo.callback(end_jobs, work, environment)
+    start_slurm(work, sockets, environment, processes)
+    processes.wait_ready()
+    return environment
 
 
 def start_slurm(

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.demo.chain import Services, start_agent, start_services
-from ses.demo.faults import DemoError
+from ses.demo.chain import Services, start_services
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts, find_plugin
 from ses.demo.run import Options
 from ses.demo.site import write_site
-from ses.demo.slurm.configuration import Layout, write_configuration
-from ses.demo.slurm.daemons import end_jobs, environment_of, need_slurm, start_munged, start_slurm
+from ses.demo.slurm.configuration import Layout
+from ses.demo.slurm.daemons import need_slurm, start_cluster
 from ses.demo.slurm.report import JobRow, JobsReport
 from ses.demo.storage import set_up
+from ses.demo.tools import tool
 from ses.demo.work import need_root, work_directory
 from ses.job import Job
 
@@ -64,25 +63,12 @@ def demonstrate_jobs(
         step("starting the services")
         site = write_site(parts.site, work)
         services = start_services(work, parts, site, storage.branches, undo, interrupts)
-        processes, offers = services.processes, work / "offers"
-        start_munged(work, processes)
-        processes.wait_ready()
-        environment = {
-            **environment_of(work, services.service_url, Path(sys.executable).parent),
-            "SES_TOKEN_FILE": str(services.tokens.admin),
-        }
+        offers = work / "offers"
         step("starting Slurm, with an agent on each node")
-        loaded = f"{shutil.copy(plugin, work)} library={services.preload} check={offers} comment=batch"
-        jobs = str(work / "jobs")
-        write_configuration(work, LAYOUT, f"optional {loaded} jobs-dir={jobs}")
-        sockets = {
-            node: start_agent(work, parts, services, f"agent-{node}", ("--node", node, "--jobs-dir", jobs))
-            for node in LAYOUT.nodes
-        }
-        undo.callback(end_jobs, work, environment)
-        start_slurm(work, sockets, environment, processes)
-        processes.wait_ready()
-        _run(("ses", "nodes", "publish", str(offers)), environment)
+        plugin_options = f"check={offers} comment=batch"
+        environment = start_cluster(work, LAYOUT, parts, plugin, plugin_options, services, undo)
+        ses = Path(sys.executable).parent / "ses"
+        tool(ses, "nodes", "publish", offers, seconds=_PATIENCE, env=environment)
         rows = []
         for plan in PLANS:
             step(f"job {plan.title}: sbatch --storage='{plan.need}'")
@@ -123,12 +109,3 @@ def _job(
 
     interrupts.until(has_ended, _PATIENCE, f"The files of job {job} ({plan.title}) did not become known")
     return JobRow(plan.title, plan.need, plan.ranks, summed())
-
-
-def _run(command: tuple[str, ...], environment: Mapping[str, str]) -> None:
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / command[0]), *command[1:]],
-        env=dict(environment), capture_output=True, text=True, timeout=_PATIENCE, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise DemoError(f"{' '.join(command)} failed: {done.stderr.strip()}")

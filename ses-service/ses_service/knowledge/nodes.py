@@ -1,4 +1,6 @@
-"""From rows of the store to the classes of compute nodes."""
+"""From rows of the store to the classes of compute nodes, and to what nodes were measured to give."""
+
+from contextlib import suppress
 
 import structlog
 
@@ -6,8 +8,9 @@ from ses_service.knowledge.hostlist import expanded
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH
+from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model.nodes import NetworkLink, NodeClass
+from ses_service.model.nodes import NetworkLink, NodeCalibration, NodeClass
 
 _log = structlog.get_logger(__name__)
 
@@ -30,8 +33,8 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
     classes = []
     for name, row in first.items():
         try:
-            nodes, rate = expanded(row["nodes"]), rate_of(row, "rate")
-            link = NetworkLink(row["uplink"], rate_of(row, "uplinkRate")) if "uplink" in row else None
+            nodes, rate = expanded(row["nodes"]), _rate_of(row, "rate")
+            link = NetworkLink(row["uplink"], _rate_of(row, "uplinkRate")) if "uplink" in row else None
         except ValueError as error:
             _log.warning("node class left out", name=name, detail=str(error))
             continue
@@ -41,7 +44,33 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
     return tuple(classes)
 
 
-def rate_of(row: Row, column: str) -> float | None:
+def read_node_calibrations(store: SparqlReader) -> dict[str, NodeCalibration]:
+    """Return the latest calibration of each node, by the name it was measured under: one query.
+
+    One whose date or numbers cannot be read is left out, as with classes.
+    """
+    by_node: dict[str, NodeCalibration] = {}
+    for row in store.select(bind("node-calibrations.rq", graph=SITE_GRAPH)):
+        try:
+            calibration = _calibration(row)
+        except ValueError as error:
+            _log.warning("node calibration left out", name=row["name"], detail=str(error))
+            continue
+        if calibration.node not in by_node or by_node[calibration.node].at <= calibration.at:
+            by_node[calibration.node] = calibration
+    return by_node
+
+
+def _calibration(row: Row) -> NodeCalibration:
+    at, cores = moment(row["at"]), None
+    assert at is not None  # the query gives no row without it
+    with suppress(KeyError):
+        cores = int(row["cores"])
+    rates = (_rate_of(row, column) for column in ("copy", "memory", "link"))
+    return NodeCalibration(row["name"], at, row.get("method", ""), cores, *rates)
+
+
+def _rate_of(row: Row, column: str) -> float | None:
     """Return a rate in bytes per second, ``None`` where none is stated in a known unit; raises ValueError."""
     size = vocabulary().unit_sizes.get(row.get(f"{column}Unit", ""))
     return None if column not in row or size is None else float(row[column]) * size
