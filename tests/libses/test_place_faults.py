@@ -161,7 +161,7 @@ def test_staged_file_of_somebody_else_is_not_touched(union: Union, probes: Path)
 
 
 @pytest.mark.parametrize(
-    ("refused", "error"), [("1", errno.EACCES), ("1+", errno.EPERM)], ids=["directory", "branch"]
+    ("refused", "error"), [("1", errno.EXDEV), ("1+", errno.EPERM)], ids=["directory", "branch"]
 )
 def test_name_that_is_not_permitted_is_a_matter_of_the_directory_or_of_the_branch(
     union: Union, probes: Path, refused: str, error: int

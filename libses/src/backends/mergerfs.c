@@ -156,8 +156,8 @@ static int give_name(const struct ses_creation *creation) {
 
 /*
  * FAILED, why FD's file could not get its name.  EPERM is of the branch where its file system has
- * no hard links, and else of the directory alone, which is immutable (chattr +i), say: EACCES.  A
- * link beside the staged file tells.
+ * no hard links, and else of the directory alone, which is immutable (chattr +i), say.  A link
+ * beside the staged file tells.
  */
 static __attribute__((noinline)) int refused_by(const struct ses_creation *creation, int fd,
                                                 int failed) {
@@ -173,7 +173,7 @@ static __attribute__((noinline)) int refused_by(const struct ses_creation *creat
   if (has_links)
     unlink_at(AT_FDCWD, stage);
   *digit = was;
-  return has_links ? -EACCES : failed;
+  return has_links ? OF_DIRECTORY : failed;
 }
 
 static __attribute__((noinline)) int open_name(const struct ses_creation *creation) {
