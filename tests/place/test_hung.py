@@ -101,6 +101,28 @@ def test_a_program_is_not_copied_for_directories_of_its_machine(
     assert [seen.reason for seen in look_at([str(tmp_path), "/"])] == ["", ""]
     with pytest.raises(AssertionError, match="it was copied"):
         look_at([f"{tmp_path}/link/tmp"])  # which may lead anywhere
+    with pytest.raises(AssertionError, match="it was copied"):
+        look_at([f"{tmp_path}/link/../tmp"])  # what is above the link's target
+
+
+@pytest.mark.parametrize(
+    ("kind", "may_hang"), [("nfs4", True), ("fuse.mergerfs", True), ("ext4", False), ("overlay", False)]
+)
+def test_what_lies_on_the_root_of_a_machine_without_disks_may_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, may_hang: bool
+) -> None:
+    """A node that starts from the network has its root on a server."""
+    (table := tmp_path / "mountinfo").write_text(f"21 1 0:20 / / rw,relatime - {kind} server:/root rw\n")
+    asked = list[str]()
+
+    def elsewhere(names: list[str], *_: object) -> dict[str, object]:
+        asked.extend(names)
+        return {}
+
+    monkeypatch.setattr(directories, "MOUNTINFO", table)
+    monkeypatch.setattr(directories, "ask_elsewhere", elsewhere)
+    look_at(["/"])
+    assert asked == (["/"] if may_hang else [])
 
 
 @pytest.mark.root

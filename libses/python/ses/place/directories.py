@@ -112,13 +112,17 @@ def _may_hang(mountinfo: bytes) -> set[str]:
     points = set()
     for line in mountinfo.split(b"\n"):  # thousands, where containers run: so no more is read of each
         before, _, after = line.partition(b" - ")
-        if after and after.split(b" ", 1)[0] not in _OF_MACHINE:
-            points.add(os.fsdecode(unescaped(before.split(b" ", 5)[4])))
+        if after and (kind := after.split(b" ", 1)[0]) not in _OF_MACHINE:
+            point = os.fsdecode(unescaped(before.split(b" ", 5)[4]))
+            if (point, kind) != ("/", b"overlay"):  # a container's own root, where its programs lie, too
+                points.add(point)
     return points
 
 
 def _is_here(name: str, hanging: Collection[str]) -> bool:
     """Return whether a way leads over file systems that hang seldom, and over no links."""
+    if "/" in hanging or ".." in name.split("/"):  # what is above a link's target is elsewhere, too
+        return False
     way = ""
     for part in os.path.abspath(name).split("/")[1:]:  # noqa: PTH100  # pathlib would take longer
         way += f"/{part}"
