@@ -5,7 +5,7 @@ closes the ledger; beside the start of an interpreter that does nothing.  The lo
 within the last five seconds.  In Python: ``ses.api.Places`` chooses and claims; beside the commit of a row to
 such a file.  Files: ``ses.api.file_set`` creates one, and finds it by name; beside ``open`` and ``stat`` of
 a path.  The two sides run in turn.  Printed are the medians, the median of the ratios, and the least of
-ours: on a busy machine, where ours waits for another process that looks, that one says more.
+ours: on a busy machine that one says more.
 
     .venv/bin/python benchmarks/places.py
 """

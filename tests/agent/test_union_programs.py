@@ -152,6 +152,23 @@ def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
     assert {on_of(agent) for _ in range(4)} == set(branches) - {refused}
 
 
+AGAIN = 30.0  # seconds, as in libses/agent/claims/user_stages.cpp
+
+
+def test_a_branch_whose_staging_directories_were_removed_is_looked_at_whatever_was_there(
+    agent: Agent, branches: dict[str, Path]
+) -> None:
+    """As by an administrator who mends what kept files from it."""
+    with agent.ask() as conversation:
+        refused = conversation.answer.element
+        conversation.report(side.NOT_CREATED, error=errno.EPERM)
+    agent.wait_for(f"branch {branches[refused]} is not used for uid {os.getuid()} for 30 s")
+    top = branches[refused] / ".ses"
+    (top / str(os.getuid())).rmdir()
+    top.rmdir()
+    wait_until(lambda: on_of(agent) == refused, "it is used again", AGAIN / 2)
+
+
 READ_ONLY = """
 for branch in {branches}; do mount --bind $branch $branch; mount -o remount,bind,ro $branch; done
 exec setpriv --reuid {user} --clear-groups sh -c 'echo > inside-1; echo > inside-2; echo > inside-3'

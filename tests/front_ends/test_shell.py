@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mounts import served, stopped
 from ran import ran
 from ses.front_ends import galaxy, shell, snakemake
 
@@ -65,3 +66,13 @@ def test_results_of_a_job_of_galaxy_go_where_they_fit(tmp_path: Path) -> None:
         assert entity.params["a"] == "b"
         assert entity.params["object_store_id"] in stores
     assert (tmp_path / "ledger").exists()
+
+
+@pytest.mark.root
+def test_a_store_of_galaxy_whose_mount_hangs_is_passed_over(tmp_path: Path) -> None:
+    stores = {name: str(tmp_path / name) for name in ("nfs", "zfs")}
+    (tmp_path / "zfs").mkdir()
+    entity: Any = SimpleNamespace(params=None, env=None)
+    with served(tmp_path / "nfs", tmp_path / "below") as server, stopped(server):
+        galaxy.object_store(entity, stores, ledger=str(tmp_path / "ledger"))
+    assert entity.params == {"object_store_id": "zfs"}

@@ -101,21 +101,45 @@ def test_a_program_is_not_copied_for_directories_of_its_machine(
     assert [seen.reason for seen in look_at([str(tmp_path), "/"])] == ["", ""]
     with pytest.raises(AssertionError, match="it was copied"):
         look_at([f"{tmp_path}/link/tmp"])  # which may lead anywhere
+    with pytest.raises(AssertionError, match="it was copied"):
+        look_at([f"{tmp_path}/link/../tmp"])  # what is above the link's target
+
+
+@pytest.mark.parametrize(
+    ("kind", "may_hang"), [("nfs4", True), ("fuse.mergerfs", True), ("ext4", False), ("overlay", False)]
+)
+def test_what_lies_on_the_root_of_a_machine_without_disks_may_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, may_hang: bool
+) -> None:
+    """A node that starts from the network has its root on a server."""
+    (table := tmp_path / "mountinfo").write_text(f"21 1 0:20 / / rw,relatime - {kind} server:/root rw\n")
+    asked = list[str]()
+
+    def elsewhere(names: list[str], *_: object) -> dict[str, object]:
+        asked.extend(names)
+        return {}
+
+    monkeypatch.setattr(directories, "MOUNTINFO", table)
+    monkeypatch.setattr(directories, "ask_elsewhere", elsewhere)
+    look_at(["/"])
+    assert asked == (["/"] if may_hang else [])
 
 
 @pytest.mark.root
 def test_a_user_who_may_begin_nothing_more_is_served_or_learns_why(tmp_path: Path) -> None:
     let_others_in(tmp_path)
     program = (
-        "import os, resource, sys; from ses.place.directories import look_at\n"
+        "import os, resource, sys; from ses.place.directories import held_in, look_at\n"
         "os.setresuid(65534, 65534, 65534); resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))\n"
         "print([seen.path for seen in look_at([sys.argv[1]])])\n"
+        "print(held_in('/proc'))\n"
         "try: look_at(['/proc'])\n"
         "except Exception as error: print(error)\n"
     )
     said = ran([sys.executable, "-c", program, str(tmp_path)]).stdout.splitlines()
     assert said[0] == str([str(tmp_path)])
-    assert said[1].startswith("No process can begin that looks at what may hang: ")
+    assert said[1] == "None", "as where it is not known: a place is renewed all the same"
+    assert said[2].startswith("No process can begin that looks at what may hang: ")
 
 
 def test_what_is_asked_about_here_waits_for_none_that_hangs() -> None:

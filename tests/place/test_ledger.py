@@ -96,6 +96,17 @@ def test_a_failure_of_power_leaves_it_whole(made: Path) -> None:
     assert modes == ["wal", 1], "SQLite says that a log that is synchronised before a checkpoint does"
 
 
+def test_its_log_stays_short_however_many_choose(
+    made: Path, asking: Callable[..., Request], tmp_path: Path
+) -> None:
+    sizes = []
+    for _ in range(120):
+        claim = placing.place(asking([str(tmp_path)]), made).claim
+        placing.release(str(claim.id), made)
+        sizes.append(made.with_name(f"{made.name}-wal").stat().st_size)
+    assert max(sizes) < 1.5 * ledgers._LONG_LOG
+
+
 def test_names_in_it_steer_no_terminal(ses: Ses, made: Path) -> None:
     ses.change_claims(path="'/a' || char(27) || '[2J'")
     answer = ses("places")

@@ -1,5 +1,6 @@
 """Places that a service gives: real service, agent and command, from the choice to the end of the claim."""
 
+import errno
 import json
 import os
 import resource
@@ -10,11 +11,18 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from built import built
+from mounts import served, stopped
 from patience import wait_until
 from ran import ran
+from ses.place.claims import Holder
+from ses.place.service import kept
+from ses_client.errors import SesError
+from ses_client.messages.places import PlaceGiven
 from site_of_directories import NODE, PROGRAM, Site, kill
 
 
@@ -249,6 +257,34 @@ def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) 
         for directory in blocked:
             directory.unlink()
             directory.with_name(f"aside-{directory.name}").rename(directory)
+
+
+@pytest.mark.root
+def test_a_mount_that_hangs_here_is_passed_over_and_its_places_end(tmp_path: Path) -> None:
+    hanging = Site(tmp_path, 2)
+    sound, hung = hanging.directories
+    asked = ("place", "--on", "scratch", "--for", "8h", "--mkdir", "run-XXXX")
+    try:
+        with served(hung, tmp_path / "below") as server:
+            given = {Path(path).parent: path for path in (hanging.ses(*asked) for _ in range(2))}
+            with stopped(server):
+                assert {Path(hanging.ses(*asked)).parent for _ in range(2)} == {sound}
+                assert "is released" in hanging.ses("release", given[hung])
+    finally:
+        hanging.end()
+
+
+def test_a_place_that_no_process_can_renew_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork() -> int:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    released: list[str] = []
+    client: Any = SimpleNamespace(release_place=lambda place_id, _: released.append(place_id))
+    given = PlaceGiven(place_id="a", renewed_by="caller", own_directory=False)  # type: ignore[call-arg]
+    monkeypatch.setattr(os, "fork", fork)
+    with pytest.raises(SesError, match="No process can begin that renews the place"):
+        kept(client, given, Holder(until=0.0))
+    assert released == ["a"]
 
 
 def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:

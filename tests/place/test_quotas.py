@@ -61,11 +61,21 @@ def test_what_is_left_of_a_quota(
 def test_free_is_what_may_be_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int | None, reason: str
 ) -> None:
+    monkeypatch.setattr(directories, "are_counted", lambda _: True)
     monkeypatch.setattr(directories, "quota_left", lambda *_: left)
     (seen,) = directories.look_at([str(tmp_path)])
     assert seen.reason.startswith(reason)
     assert bool(seen.reason) is bool(reason)
     assert seen.free == left if left is not None else seen.free > 5 * KIB
+
+
+def test_it_is_asked_for_quotas_only_where_a_file_system_is_mounted_with_them() -> None:
+    """As the kernel shows ext4 and XFS; without, ctypes is not loaded."""
+    assert quotas.are_counted("rw,quota,usrquota,grpquota")
+    assert quotas.are_counted("rw,attr2,inode64,logbufs=8,usrquota,prjquota")
+    assert quotas.are_counted("rw,jqfmt=vfsv1,usrjquota=aquota.user")
+    assert not quotas.are_counted("rw,attr2,inode64,logbufs=8,noquota")
+    assert not quotas.are_counted("rw,errors=remount-ro")
 
 
 @pytest.mark.long

@@ -82,8 +82,8 @@ void UserStages::prepare_again(uid_t uid, const std::optional<std::string> &targ
     return;
   }
   for (auto &[of, stage] : user->second) {
-    if (stage.state == State::kThere && (!target || of == *target) &&
-        (!is_reported || now >= stage.spared_until)) {
+    const bool is_due = !is_reported || (stage.state == State::kThere && now >= stage.spared_until);
+    if (is_due && (!target || of == *target)) {
       stage.is_reported = is_reported;
       stage.state = State::kWaiting;
       stage.since = now;

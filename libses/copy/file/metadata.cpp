@@ -97,13 +97,13 @@ std::optional<mode_t> group_in_nfs_list(int in) {
   mode_t group = 0;
   bool is_mode = true;
   uint32_t head[4]; // kind, flags, rights, and how long the name is that follows
-  for (ssize_t at = sizeof head[0]; at + ssize_t{sizeof head} <= size;) {
+  for (int64_t at = sizeof head[0]; at + int64_t{sizeof head} <= size;) {
     std::memcpy(head, list.data() + at, sizeof head);
-    at += ssize_t{sizeof head};
-    const ssize_t length = be32toh(head[3]);
+    at += int64_t{sizeof head};
+    const int64_t length = be32toh(head[3]);
     const uint32_t rights = be32toh(head[2]);
     const std::string_view who(list.data() + at, static_cast<size_t>(std::min(length, size - at)));
-    at += (length + 3) & ~ssize_t{3};
+    at += (length + 3) & ~int64_t{3};
     is_mode = is_mode && (who == "OWNER@" || who == "GROUP@" || who == "EVERYONE@") &&
               (be32toh(head[1]) & kInherited) == 0;
     if (who == "GROUP@" && be32toh(head[0]) == kAllow && (be32toh(head[1]) & kInherited) == 0) {

@@ -16,19 +16,20 @@ import time
 import warnings
 from _queue import Empty, SimpleQueue
 from _thread import allocate_lock, start_new_thread
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ses_client.errors import SesError
 
+NO_PROCESS = "See ulimit -u, and how many processes the job or container may have."
 PATIENCE = 2.0  # seconds until something counts as hanging
 _SOON = 0.05  # seconds until the rest is asked about all at once
 # Seconds in which a process must have begun; else it is tried anew. One that is forked while other threads
 # run may wait for ever for what one of them held; that of a large program on a busy machine takes seconds.
 _BEGINS = (1.0, 3.0, 6.0)
+_LONGEST = 3600.0  # seconds for which a process that is left behind asks
 _RESULT = 3  # the descriptor by which a process answers
-_one_at_a_time = allocate_lock()
 _forks = allocate_lock()
 _left_behind: list[int] = []  # processes that may hang
 
@@ -68,30 +69,29 @@ def ask_elsewhere(
 
 
 def ask_here(names: Sequence[str], asked: Callable[[str], Any], patience: float = PATIENCE) -> dict[str, Any]:
-    """Return the same, by threads: one that hangs goes on, and holds the end of this process.
+    """Return the same, by threads: one that hangs goes on, and holds the end of this process."""
+    return dict(_answers(names, asked, patience))
 
-    It is asked in the same order: about one after the other, and soon about the rest at once.
-    """
+
+def _answers(names: Sequence[str], asked: Callable[[str], Any], patience: float) -> Iterator[tuple[str, Any]]:
+    """Ask about one after the other, which is the fastest, and soon about the rest at once: one may hang."""
     said: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-    answers: dict[str, Any] = {}
+    rest, began = dict.fromkeys(names), time.monotonic()
 
     def ask(*names: str) -> None:
         for name in names:
             said.put((name, asked(name)))
 
-    def take(until: float) -> None:
-        while len(answers) < len(names):
-            answers.update([said.get(timeout=max(0.0, until - time.monotonic()))])
-
-    began = time.monotonic()
-    _thread(ask, *names)
-    with suppress(Empty):
-        take(began + _SOON)
-    for name in names if len(answers) < len(names) else ():
-        _thread(ask, name)
-    with suppress(Empty):
-        take(began + patience)
-    return answers
+    _thread(ask, *rest)
+    for until in (began + _SOON, began + patience):
+        with suppress(Empty):
+            while rest:
+                name, answer = said.get(timeout=max(0.0, until - time.monotonic()))
+                if name in rest:
+                    del rest[name]
+                    yield name, answer
+        for name in rest if until == began + _SOON else ():
+            _thread(ask, name)
 
 
 def close_all_from(first: int) -> None:
@@ -129,11 +129,7 @@ def _is_over(pid: int, options: int) -> bool:
 
 
 def _start(names: Sequence[str], asked: Callable[[str], Any]) -> tuple[int, int]:
-    """Start a process that asks; return it, and where its answers come.
-
-    It asks about one after the other, which is the fastest, and soon about the rest at once, since one may
-    hang.
-    """
+    """Start a process that asks; return it, and where its answers come."""
     reading, writing = os.pipe()
     pid = _fork()
     if pid:
@@ -143,11 +139,8 @@ def _start(names: Sequence[str], asked: Callable[[str], Any]) -> tuple[int, int]
         os.dup2(writing, _RESULT)
         close_all_from(_RESULT + 1)
         os.write(_RESULT, b"\n")
-        rest = dict.fromkeys(names)
-        _thread(_at_once, rest, asked)
-        for name in list(rest):
-            _answer(name, asked)
-            del rest[name]
+        for answer in _answers(names, asked, _LONGEST):
+            os.write(_RESULT, json.dumps(answer).encode() + b"\n")
     finally:
         os._exit(0)
 
@@ -164,9 +157,8 @@ def _fork() -> int:
         try:
             pid = os.fork()
         except OSError as error:
-            step = "See ulimit -u, and how many processes the job or container may have."
             raise SesError(
-                f"No process can begin that looks at what may hang: {error.strerror}.", step
+                f"No process can begin that looks at what may hang: {error.strerror}.", NO_PROCESS
             ) from error
         finally:
             if collects and pid:
@@ -188,15 +180,3 @@ def _thread(call: Callable[..., object], *arguments: object) -> None:
         start_new_thread(call, arguments)
     except RuntimeError:
         call(*arguments)
-
-
-def _at_once(rest: dict[str, None], asked: Callable[[str], Any]) -> None:
-    time.sleep(_SOON)
-    for name in list(rest):
-        _thread(_answer, name, asked)
-
-
-def _answer(name: str, asked: Callable[[str], Any]) -> None:
-    line = json.dumps([name, asked(name)]).encode() + b"\n"
-    with _one_at_a_time:
-        os.write(_RESULT, line)

@@ -25,6 +25,7 @@ class Mount(NamedTuple):
     point: str
     type: str
     source: str
+    options: str = ""  # of the file system
 
 
 def parse_mounts(text: bytes) -> list[Mount]:
@@ -34,7 +35,7 @@ def parse_mounts(text: bytes) -> list[Mount]:
         before, dash, after = line.partition(b" - ")
         head, tail = before.split(b" "), after.split(b" ")
         if dash and len(head) > 4 and len(tail) > 1:
-            words = (head[0], *head[2:5], tail[0], tail[1])
+            words = (head[0], *head[2:5], *tail[:3])
             mounts.append(Mount(*(os.fsdecode(unescaped(word)) for word in words)))
     return mounts
 

@@ -159,9 +159,9 @@ class Journal:
         return self._stored
 
     def settle(self, patience: float = 1.0) -> bool:
-        """Wait until all that changed until now is stored, but not for longer; return whether it is.
+        """Wait until all that changed until now is stored; return False where that takes longer.
 
-        A database that is away is not waited for.
+        A database that is away is not waited for: what changed is in memory then.
         """
         mark, until = self.hurry(), time.monotonic() + patience
         while self._stored < mark and self._loop.is_running and self._failed is None:

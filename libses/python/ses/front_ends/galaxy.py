@@ -34,6 +34,7 @@ def object_store(
 
     until, whole = holder(lasting, time.time()), None if size is None else int(size)
     request = request_of(list(directories.values()), until, size=whole)
-    chosen = place(request, None if ledger is None else Path(ledger)).directory
-    stores = {str(Path(path).resolve()): store for store, path in directories.items()}
+    placed = place(request, None if ledger is None else Path(ledger))
+    chosen = {entry.directory.path: entry.directory.given for entry in placed.why}[placed.directory]
+    stores = {path: store for store, path in directories.items()}
     entity.params = {**(entity.params or {}), "object_store_id": stores[chosen]}

@@ -15,18 +15,19 @@ from types import MappingProxyType
 from typing import Any
 
 from ses_client.devices import device_of, file_system_of
+from ses_client.errors import SesError
 from ses_client.messages.message import Message
-from ses_client.mounts import MOUNTINFO, Mount, mount_of, parse_mounts
+from ses_client.mounts import MOUNTINFO, mount_of, mount_with, unescaped
 
 from ses.elsewhere import PATIENCE, ask_elsewhere, ask_here
-from ses.place.quotas import quota_left
+from ses.place.quotas import are_counted, quota_left
 
 _LEFT_OUT = 30.0  # seconds until one that hangs is looked at again
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
-_OF_MACHINE = ("btrfs", "ext2", "ext3", "ext4", "tmpfs", "xfs")  # file systems that hang with their disk only
-_ADDED_WITHIN = (
-    PATIENCE / 4
-)  # seconds for claimed directories together: with many, those left are not added up
+# File systems that hang only where a disk does.
+_OF_MACHINE = (b"btrfs", b"ext2", b"ext3", b"ext4", b"tmpfs", b"xfs")
+# Seconds for the claimed directories in one: of many, those that are left are not added up.
+_ADDED_WITHIN = PATIENCE / 4
 
 
 class Directory(Message):
@@ -81,25 +82,47 @@ def look_at(
 
     Calls ``meanwhile``.
     """
-    mounts = parse_mounts(MOUNTINFO.read_bytes())
-    numbered = {mount.number: mount for mount in mounts}
-    hanging = {mount.point for mount in mounts if mount.type not in _OF_MACHINE}
-    here = [name for name in given if _is_here(name, hanging)]
-    there = [name for name in given if name not in here]
-
-    def look(name: str) -> dict[str, Any]:
-        return _seen(name, claimed, numbered)
-
-    answers = ask_elsewhere(there, look, meanwhile, patience) if there else {}
-    if not there:
-        meanwhile()
-    answers |= ask_here(here, look, patience)
+    mounts = MOUNTINFO.read_bytes()  # here: a process that was forked copies what it writes to
+    answers = ask_about(given, lambda name: _seen(name, claimed, mounts), meanwhile, patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
     return [Directory(given=entry, **answers.get(entry, late)) for entry in given]
 
 
+def ask_about(
+    names: Sequence[str],
+    asked: Callable[[str], Any],
+    meanwhile: Callable[[], object] = lambda: None,
+    patience: float = PATIENCE,
+) -> dict[str, Any]:
+    """Return what is said of each directory, as JSON has it; those without an answer in time are left out.
+
+    Calls ``meanwhile``.
+    """
+    hanging = _may_hang(MOUNTINFO.read_bytes())
+    here = [name for name in names if _is_here(name, hanging)]
+    there = [name for name in names if name not in here]
+    answers = ask_elsewhere(there, asked, meanwhile, patience) if there else {}
+    if not there:
+        meanwhile()
+    return answers | ask_here(here, asked, patience)
+
+
+def _may_hang(mountinfo: bytes) -> set[str]:
+    """Return where file systems are mounted that hang by more than a disk of the machine."""
+    points = set()
+    for line in mountinfo.split(b"\n"):  # thousands, where containers run: so no more is read of each
+        before, _, after = line.partition(b" - ")
+        if after and (kind := after.split(b" ", 1)[0]) not in _OF_MACHINE:
+            point = os.fsdecode(unescaped(before.split(b" ", 5)[4]))
+            if (point, kind) != ("/", b"overlay"):  # a container's own root, where its programs lie, too
+                points.add(point)
+    return points
+
+
 def _is_here(name: str, hanging: Collection[str]) -> bool:
     """Return whether a way leads over file systems that hang seldom, and over no links."""
+    if "/" in hanging or ".." in name.split("/"):  # what is above a link's target is elsewhere, too
+        return False
     way = ""
     for part in os.path.abspath(name).split("/")[1:]:  # noqa: PTH100  # pathlib would take longer
         way += f"/{part}"
@@ -108,7 +131,7 @@ def _is_here(name: str, hanging: Collection[str]) -> bool:
     return True
 
 
-def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+def _seen(given: str, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]:
     here = -1
     try:
         here = os.open(given, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -120,15 +143,16 @@ def _seen(given: str, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> di
             os.close(here)
 
 
-def _seen_of(here: int, claimed: Sequence[str], mounts: Mapping[str, Mount]) -> dict[str, Any]:
+def _seen_of(here: int, claimed: Sequence[str], mounts: bytes) -> dict[str, Any]:
     status, space = os.fstat(here), os.fstatvfs(here)
     entry = f"/proc/self/fd/{here}"
     path = os.readlink(entry)  # noqa: PTH115  # what pathlib loads at first takes longer than all of this
     below = [item for item in claimed if item.startswith(f"{path.rstrip('/')}/")]
     number = mount_of(here)
-    mount = mounts.get(number)
+    mount = mount_with(number, mounts)
     file_system, until = file_system_of(mount, status.st_dev), time.monotonic() + _ADDED_WITHIN
-    free, left = space.f_bavail * space.f_frsize, quota_left(here, status)
+    free = space.f_bavail * space.f_frsize
+    left = quota_left(here, status) if mount is None or are_counted(mount.options) else None
     reason = ""
     if space.f_flag & os.ST_RDONLY:
         reason = "it is mounted read-only"
@@ -158,10 +182,17 @@ def identity_of(status: os.stat_result) -> str:
 
 
 def held_in(directory: str) -> int | None:
-    """Return the bytes below a directory, as far as they are few files."""
-    with suppress(OSError):
-        return _held(directory, os.lstat(directory).st_dev)
-    return None
+    """Return the bytes below a directory, as far as they are few files and it answers."""
+
+    def add(name: str) -> int | None:
+        with suppress(OSError):
+            return _held(name, os.lstat(name).st_dev)
+        return None
+
+    held: int | None = None
+    with suppress(SesError):  # no process may begin
+        held = ask_about([directory], add).get(directory)
+    return held
 
 
 def _held(directory: str, device: int, until: float = math.inf) -> int | None:

@@ -34,6 +34,7 @@ MAX_CLAIMS = 10_000  # with more it is none that ses place writes
 _KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
 _END = 1e11  # seconds since the epoch; no claim is made later
 _LARGEST = 2**62  # of any number
+_LONG_LOG = 1 << 20  # bytes, of some 40 choices: it takes a fifth of a choice to read
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
@@ -119,11 +120,18 @@ class Ledger:
                 raise self._damaged("it has other tables than ses place makes")
 
     def keep_log(self) -> None:
-        """Have neither a commit nor a close wait for the disk."""
-        with suppress(sqlite3.OperationalError):  # others are at it; without a log all wait, and are as safe
+        """Have neither a commit nor a close wait for the disk; who finds a long log takes it in.
+
+        Each process reads the log from its begin, and writes it anew where all of it was taken in before.
+        """
+        with suppress(
+            sqlite3.OperationalError, OSError
+        ):  # others are at it; without a log all wait, and are as safe
             (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode == "wal":
                 _stay_open(self.file, self._identity)
+                if os.stat(f"{self.file}-wal").st_size > _LONG_LOG:  # noqa: PTH116
+                    self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _tables(self) -> dict[str, str]:
         query = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 10"
@@ -238,8 +246,8 @@ def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int]:
 def _stay_open(file: Path, identity: tuple[int, int]) -> None:
     """Count as one who has the file open until the process ends.
 
-    The last one to close it would take its log in, and wait for the disk thrice; so whose log has grown to
-    a thousand pages does it.  This descriptor is never closed: that would unlock what SQLite has locked.
+    The last one to close it would take its log in, and wait for the disk thrice.  This descriptor is never
+    closed: that would unlock what SQLite has locked.
     """
     if identity not in _held_open:
         opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -70,22 +70,17 @@ def request_of(
 
 
 def check_name(name: str | None) -> None:
-    """Raise UsageError for what no directory to make can be called."""
-    if name is not None and (
-        name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > 200
-        or not is_text(name)
-    ):  # fmt: skip
+    """Raise UsageError for what no directory to make can be called, in the ledger or on a disk."""
+    if name is None:
+        return
+    try:
+        is_name = name not in ("", ".", "..") and not {"/", "\0"} & set(name) and len(name.encode()) <= 200
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
         raise UsageError(
             f"{name!r} is no name of a directory to make: one like run-XXXX, in UTF-8 and without a slash."
         )
-
-
-def is_text(name: str) -> bool:
-    """Return whether a name is one in UTF-8, which the ledger keeps."""
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def random_name(pattern: str) -> str:

@@ -30,9 +30,9 @@ from ses_client.messages.message import JSON
 from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
-from ses.elsewhere import close_all_from
+from ses.elsewhere import NO_PROCESS, PATIENCE, close_all_from
 from ses.place.claims import FIRST_NAMESPACE, Holder, holder, namespace, of_process
-from ses.place.directories import held_in
+from ses.place.directories import ask_about, held_in
 from ses.place.request import check_name, random_name
 
 T = TypeVar("T")
@@ -169,8 +169,14 @@ def renew_while_it_lives(
 
 def kept(client: ServiceClient, place: PlaceGiven, held: Holder) -> PlaceGiven:
     """Leave a process behind that does so, where it has to; it holds nothing of this one open."""
-    if not needs_renewal(place) or os.fork():
-        return place
+    try:
+        if not needs_renewal(place) or os.fork():
+            return place
+    except OSError as error:
+        release(client, place)
+        raise SesError(
+            f"No process can begin that renews the place: {error.strerror}.", NO_PROCESS
+        ) from error
     try:
         os.setsid()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -214,14 +220,20 @@ def named(client: ServiceClient, name: str) -> Place:
 
 def _made(path: str, name: str | None) -> tuple[str | None, bool]:
     """Make a directory, if one is to be made; return why there is none, and whether its name is taken."""
-    try:
-        if name is not None:
-            Path(path).mkdir(0o700)
-        elif not Path(path).is_dir() or not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
-            return "it is no directory here that you may write", False
-    except OSError as error:
-        return f"it cannot be made: {error.strerror}", isinstance(error, FileExistsError)
-    return None, False
+
+    def make(path: str) -> tuple[str | None, bool]:
+        try:
+            if name is not None:
+                Path(path).mkdir(0o700)
+            elif not Path(path).is_dir() or not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+                return "it is no directory here that you may write", False
+        except OSError as error:
+            return f"it cannot be made: {error.strerror}", isinstance(error, FileExistsError)
+        return None, False
+
+    late = f"it did not answer within {PATIENCE:g} s", False
+    why, is_taken = ask_about([path], make).get(path, late)
+    return why, is_taken
 
 
 def _again(call: Callable[[], T]) -> T:

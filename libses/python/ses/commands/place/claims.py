@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,11 +75,12 @@ def places(
 
 def until(place: Place) -> str:
     """Say when a place ends."""
+    from ses.place.claims import Holder
+
     if place.until is None:
         where = f" of {place.subject.node}" if place.subject.node else ""
         return f"process {place.pid}{where} ends"
-    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(place.until))
-    return f"job {place.subject.job} ends, or {moment}" if place.subject.job else moment
+    return str(Holder(until=place.until, job=place.subject.job))
 
 
 def _given(connect: Connect, system: str | None) -> Sequence[Place]:
