@@ -26,7 +26,6 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
-#include "runtime/fd_path.h"
 #include "runtime/sys.h"
 
 #define FUSE_SUPER_MAGIC 0x65735546ul
@@ -146,34 +145,34 @@ static int take_back(const struct ses_creation *creation, uint64_t inode, int fa
   return linked ? -EXDEV : failed;
 }
 
+/*
+ * FAILED, why the staged file could not get its name.  EPERM is of the branch where its file system
+ * has no hard links, and else of the directory alone, which is immutable (chattr +i), say.  A link
+ * beside the staged file tells.
+ */
+static __attribute__((noinline)) int refused_by(const struct ses_creation *creation, int failed) {
+  struct ses_answer *answer = creation->answer;
+  char *beside = answer->stage_in_union; /* which was of use until now */
+  if (failed != -EPERM)
+    return failed;
+  unsigned length = 0;
+  for (; answer->stage[length]; length++)
+    beside[length] = answer->stage[length];
+  beside[length] = '\0';
+  beside[length - (NAME_LENGTH - 1)] = 'l';
+  if (ses_sys5(SYS_linkat, AT_FDCWD, ses_address(answer->stage), AT_FDCWD, ses_address(beside),
+               0) != 0)
+    return failed;
+  unlink_at(AT_FDCWD, beside);
+  return OF_DIRECTORY;
+}
+
 /* It is reached by another mount of the union, or a read-only one, or is not the program's to
  * write: the branch took the staged file. */
 static int give_name(const struct ses_creation *creation) {
   int failed = (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
                              creation->dirfd, ses_address(creation->path), 0);
-  return failed == -EROFS || failed == -EACCES ? OF_DIRECTORY : failed;
-}
-
-/*
- * FAILED, why FD's file could not get its name.  EPERM is of the branch where its file system has
- * no hard links, and else of the directory alone, which is immutable (chattr +i), say.  A link
- * beside the staged file tells.
- */
-static __attribute__((noinline)) int refused_by(const struct ses_creation *creation, int fd,
-                                                int failed) {
-  char staged[SES_FD_PATH_MAX];
-  char *stage = creation->answer->stage;
-  char *digit = stage + strnlen(stage, SES_STAGE_MAX) - (NAME_LENGTH - 1), was = *digit;
-  if (failed != -EPERM)
-    return failed;
-  ses_fd_path(fd, staged);
-  *digit = 'l';
-  bool has_links = ses_sys5(SYS_linkat, AT_FDCWD, ses_address(staged), AT_FDCWD, ses_address(stage),
-                            AT_SYMLINK_FOLLOW) == 0;
-  if (has_links)
-    unlink_at(AT_FDCWD, stage);
-  *digit = was;
-  return has_links ? OF_DIRECTORY : failed;
+  return failed == -EROFS || failed == -EACCES ? OF_DIRECTORY : refused_by(creation, failed);
 }
 
 static __attribute__((noinline)) int open_name(const struct ses_creation *creation) {
@@ -331,14 +330,18 @@ static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
 }
 
 /*
- * Why user or group ID, as KIND says, may store no file of BYTES where FD is, or 0.  To make a file
- * takes one more inode of a quota, and often no byte: that none is left shows at its first write,
- * when it is too late for another branch.  Above the soft limit nothing is left.  Of a small quota
- * 0.6 have to be left, as of a small branch.
+ * Why the quota of KIND forbids the staged file to become BYTES large where FD is, or 0.  To make a
+ * file takes one more inode of a quota, and often no byte: that none is left shows at its first
+ * write, when it is too late for another branch.  Above the soft limit nothing is left.  Of a small
+ * quota 0.6 have to be left, as of a small branch.  Nobody may ask for others, and root is held to
+ * none.
  */
-static __attribute__((noinline)) int no_quota(int fd, int kind, unsigned id, uint64_t bytes) {
-  struct if_dqblk quota = {0};
-  if (ses_sys4(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, kind), id, ses_address(&quota)) != 0)
+static __attribute__((noinline)) int no_quota(int fd, int kind, const struct staged *staged,
+                                              uint64_t bytes) {
+  struct if_dqblk quota;
+  long id = kind == USRQUOTA ? staged->uid : staged->gid;
+  if (staged->uid == 0 ||
+      ses_sys4(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, kind), id, ses_address(&quota)) != 0)
     return 0;
   uint64_t limit = quota.dqb_bhardlimit, used = quota.dqb_curspace;
   if (quota.dqb_bsoftlimit && (limit == 0 || used / QIF_DQBLKSIZE > quota.dqb_bsoftlimit))
@@ -348,15 +351,6 @@ static __attribute__((noinline)) int no_quota(int fd, int kind, unsigned id, uin
   limit *= QIF_DQBLKSIZE;
   uint64_t left = used < limit ? limit - used : 0, ample = limit / 10 * 6;
   return left < MIN_FREE ? -EDQUOT : left < (bytes < ample ? bytes : ample) ? -EFBIG : 0;
-}
-
-/* The same for all whose quota the file counts in; the kernel lets nobody ask for others, and holds
- * root to none. */
-static int no_quotas(int fd, const struct staged *staged, uint64_t bytes) {
-  if (staged->uid == 0)
-    return 0;
-  int failed = no_quota(fd, USRQUOTA, staged->uid, bytes);
-  return failed ? failed : no_quota(fd, GRPQUOTA, staged->gid, bytes);
 }
 
 /*
@@ -374,7 +368,9 @@ static int stage(struct ses_creation *creation, struct staged *staged) {
   if (!failed)
     failed = set_attributes(creation, fd, staged);
   if (!failed)
-    failed = no_quotas(fd, staged, creation->bytes);
+    failed = no_quota(fd, USRQUOTA, staged, creation->bytes);
+  if (!failed)
+    failed = no_quota(fd, GRPQUOTA, staged, creation->bytes);
   if (!failed)
     return fd;
   ses_sys_close(fd);
@@ -395,8 +391,6 @@ static int create(struct ses_creation *creation) {
   if (fd < 0)
     return fd;
   int not_linked = give_name(creation);
-  if (not_linked)
-    not_linked = refused_by(creation, fd, not_linked);
   int failed = not_linked ? not_linked : check_link(creation, fd, &staged);
   ses_sys_close(fd); /* before the name is opened: the program gets the lowest number */
   uint64_t inode = ANY_INODE;

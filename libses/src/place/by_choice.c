@@ -12,7 +12,8 @@ static __attribute__((noinline)) bool is_unsuited(struct ses_entry *entry) {
   return ses_entry_is_unsuited(entry, &work);
 }
 
-static void finish(const struct ses_order *order, const struct ses_slot *slot) {
+static __attribute__((noinline)) void finish(const struct ses_order *order,
+                                             const struct ses_slot *slot) {
   int result = order->result;
   int strayed = order->entry.file.strayed;
   bool created = result >= 0 && strayed == 0;
