@@ -34,6 +34,17 @@ def test_while_modules_are_loaded(module: str, tmp_path: Path) -> None:
     assert ended_by_the_signal(run(f"from {module} import main", PYTHONPATH=str(tmp_path)))
 
 
+@pytest.mark.parametrize("command", ["experiment", "simulate"])
+def test_while_a_command_of_another_distribution_is_loaded(command: str) -> None:
+    loads = (
+        "import importlib.metadata\n"
+        f"def loads(_entry):\n    {INTERRUPT}\n"
+        "importlib.metadata.EntryPoint.load = loads\n"
+    )
+    done = run(f"{loads}from ses.cli import main\nmain([{command!r}, '--help'])")
+    assert ended_by_the_signal(done)
+
+
 @each_program
 def test_while_the_command_line_is_read(module: str) -> None:
     reads = f"def read(*_words, **_more):\n    {INTERRUPT}\n"

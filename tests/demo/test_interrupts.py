@@ -64,6 +64,20 @@ def test_what_cannot_be_undone_is_said_also_after_a_signal():
         long_work()
 
 
+def test_what_comes_after_the_undoing_can_be_stopped_too():
+    """As the second of two experiments."""
+
+    def both():
+        with Interrupts() as interrupts:
+            for _ in range(2):
+                with interrupts.undoing(lambda _step: None) as undo:
+                    interrupts.check()
+                    undo.callback(os.kill, os.getpid(), signal.SIGINT)
+
+    with pytest.raises(StoppedError):
+        both()
+
+
 def test_a_program_that_was_stopped_ends_with_the_signals_number(capsys):
     def long_work():
         with stoppable(console()):

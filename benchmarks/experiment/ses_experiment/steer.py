@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -167,7 +168,7 @@ def _play(
         undo.enter_context(others)
         stand.interrupts.pause(LEAD_SECONDS)
         if client == "container":  # those that are still running do not end with podman run
-            undo.callback(tool, *_podman(stand, via), "rm", "--all", "--force", "--time", "0")
+            undo.callback(_end_containers, stand, via)
         programs = undo.enter_context(Programs(stand.work, stand.interrupts))
         begin = int(time.clock_gettime(time.CLOCK_BOOTTIME)) + _START_SECONDS
         for user in range(_USERS):
@@ -224,6 +225,15 @@ def _writer(plan: Plan, stand: Stand, client: str, names: str, begin: int, via: 
 
 def _podman(stand: Stand, state: str) -> list[str]:
     return [*_PODMAN, "--root", f"{stand.work}/podman", "--runroot", state]
+
+
+def _end_containers(stand: Stand, state: str) -> None:
+    """Remove all containers, and end what looked after those that were just being started."""
+    tool(*_podman(stand, state), "rm", "--all", "--force", "--time", "0")
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "comm").read_text() == "conmon\n" and state in (process / "cmdline").read_text():
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 @contextmanager

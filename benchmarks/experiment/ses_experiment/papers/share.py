@@ -19,6 +19,7 @@ import gc
 import json
 import os
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +27,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.demo.processes import started
-from ses.demo.tools import tool
+from ses.demo.processes import said, started
 from ses.share import Region
 
 from ses_experiment.machine import processor_seconds
@@ -131,7 +132,12 @@ def _ask(
     """Have a process on the second node ask; shm reaches nothing but its own node."""
     node = stand.nodes[0 if provider == "shm" else 1]
     words = [*node.inside, sys.executable, "-m", __name__, stand.nodes[0].address, str(calls), str(core)]
-    printed = tool(*words, *map(str, sizes), seconds=_LIMIT_SECONDS, env=stand.environment)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with ExitStack() as undo:
+        client = started([*words, *map(str, sizes)], undo, env=stand.environment, **pipes)
+        printed, errors = said(client, stand.interrupts, _LIMIT_SECONDS)
+    if client.returncode != 0:
+        raise DemoError(f"The client failed: {(errors.splitlines() or ['it is not known why'])[-1]}")
     taken = {}
     for line in printed.splitlines():
         operation, size, times = json.loads(line)

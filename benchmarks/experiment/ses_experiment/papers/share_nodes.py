@@ -37,7 +37,7 @@ class Nodes:
     nodes: tuple[Node, ...]
     environment: dict[str, str]
     agent: Path
-    undo: ExitStack
+    interrupts: Interrupts
 
     def start_agent(self, node: Node, undo: ExitStack, *options: str) -> int:
         """Run an agent until ``undo`` ends it; its number."""
@@ -74,7 +74,7 @@ def set_up(count: int, command: str, agent: Path, undo: ExitStack, interrupts: I
         for device in ("wire", "lo"):
             tool(*inside, "ip", "link", "set", device, "up")
         nodes.append(Node(inside, address))
-    return Nodes(tuple(nodes), environment, agent, undo)
+    return Nodes(tuple(nodes), environment, agent, interrupts)
 
 
 def _namespace(undo: ExitStack, *kinds: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.demo.processes import started
+from ses.demo.processes import said, started
 from ses.demo.tools import tool
 from ses.demo.work import work_directory
 
@@ -33,6 +33,7 @@ ARMS = (PLAIN, SLEEPS, POLLS)
 _ROOT = Path(__file__).resolve().parents[4]
 _EXAMPLES = _ROOT / "libses/extras/examples/share"
 _QUERIES = 50
+_LIMIT_SECONDS = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _run(stand: Nodes, words: Sequence[str], used: frozenset[int]) -> str:
             preexec_fn=lambda: os.sched_setaffinity(0, used),
         )  # fmt: skip
         output: str
-        output, errors = process.communicate()
+        output, errors = said(process, stand.interrupts, _LIMIT_SECONDS)
         if process.returncode != 0:
             raise DemoError(f"{words}: {(errors.splitlines() or ['it is not known why'])[-1]}")
         return output

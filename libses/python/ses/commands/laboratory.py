@@ -9,6 +9,8 @@ from __future__ import annotations
 import click
 from ses_client.errors import SesError
 
+from ses import ctrl_c_at_start
+
 GROUP = "ses.commands"
 
 
@@ -18,12 +20,15 @@ def command(name: str, says: str) -> click.Command:
 
     why = ""
     for entry in entry_points(group=GROUP, name=name):
+        ctrl_c_at_start.ends_the_process()  # as an exception it may be lost in what an import calls
         try:
             loaded: click.Command = entry.load()
         except ModuleNotFoundError as error:
             why = f" ({error})"
         else:
             return loaded
+        finally:
+            ctrl_c_at_start.is_an_exception()
     return _not_installed(name, says, why)
 
 

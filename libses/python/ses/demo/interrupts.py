@@ -63,6 +63,7 @@ class Interrupts:
             finally:
                 self._undoing = True
                 progress("stopping and removing everything")
+        self._undoing = False
 
     def check(self) -> None:
         """Raise StoppedError if a signal came."""

@@ -197,6 +197,21 @@ def started(
     return process
 
 
+def said(process: subprocess.Popen[Any], interrupts: Interrupts, seconds: float) -> tuple[Any, Any]:
+    """Wait for the end of a process, ready to be stopped; returns what it wrote to its two pipes.
+
+    Raises DemoError when that takes longer.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        interrupts.check()
+        try:
+            return process.communicate(timeout=0.1)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= deadline:
+                raise DemoError(f"{process.args!r} did not end within {seconds:g} s.") from None
+
+
 def stop(process: subprocess.Popen[Any], seconds: float = _STOP_SECONDS) -> None:
     """Stop a process, by force where that takes longer than ``seconds``."""
     process.terminate()

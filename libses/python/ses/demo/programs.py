@@ -17,6 +17,7 @@ from tempfile import gettempdir
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
+from ses.demo.processes import said
 from ses.demo.tools import tool
 
 NOBODY = "nobody"
@@ -160,7 +161,7 @@ def _run_command(
         start_new_session=True,
     ) as process:
         try:
-            words = _words(process, interrupts)
+            words = said(process, interrupts, _LIMIT_SECONDS)[1]
         except BaseException:
             process.kill()
             raise
@@ -168,18 +169,6 @@ def _run_command(
         lines = words.decode("utf-8", "replace").strip().splitlines()
         why = " / ".join(lines[-_SAID:]) if lines else f"status {process.returncode}"
         raise DemoError(f"{program.title} as {program.user} failed: {why}")
-
-
-def _words(process: subprocess.Popen[bytes], interrupts: Interrupts) -> bytes:
-    """Wait for the end, ready to be stopped; returns what was written to standard error."""
-    deadline = time.monotonic() + _LIMIT_SECONDS
-    while True:
-        interrupts.check()
-        try:
-            return process.communicate(timeout=0.1)[1]
-        except subprocess.TimeoutExpired:
-            if time.monotonic() >= deadline:
-                raise DemoError(f"{process.args!r} did not end within {_LIMIT_SECONDS:g} s.") from None
 
 
 def _as_user(user: str) -> list[str]:
