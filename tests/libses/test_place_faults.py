@@ -160,6 +160,22 @@ def test_staged_file_of_somebody_else_is_not_touched(union: Union, probes: Path)
     assert staged.stat().st_nlink == 1
 
 
+@pytest.mark.parametrize(
+    ("refused", "error"), [("1", errno.EXDEV), ("1+", errno.EPERM)], ids=["directory", "branch"]
+)
+def test_name_that_is_not_permitted_is_a_matter_of_the_directory_or_of_the_branch(
+    union: Union, probes: Path, refused: str, error: int
+) -> None:
+    """Of an immutable directory, or of a branch without hard links, which takes no link anywhere."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    done = traced(
+        union, probes, flags, "-e", "trace=linkat", "-e", f"inject=linkat:error=EPERM:when={refused}"
+    )
+    assert done == plain(union, probes, flags)
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(NOT_CREATED, error)]
+    assert union.agent.leftovers() == []
+
+
 @pytest.mark.parametrize("error", ["EPERM", "EDQUOT", "EIO"])
 def test_staged_file_that_cannot_get_its_group_is_removed(union: Union, probes: Path, error: str) -> None:
     """The directory hands its group on, which the staged file has to be given."""

@@ -26,6 +26,7 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
+#include "runtime/fd_path.h"
 #include "runtime/sys.h"
 
 #define FUSE_SUPER_MAGIC 0x65735546ul
@@ -151,6 +152,28 @@ static int give_name(const struct ses_creation *creation) {
   int failed = (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
                              creation->dirfd, ses_address(creation->path), 0);
   return failed == -EROFS || failed == -EACCES ? OF_DIRECTORY : failed;
+}
+
+/*
+ * FAILED, why FD's file could not get its name.  EPERM is of the branch where its file system has
+ * no hard links, and else of the directory alone, which is immutable (chattr +i), say.  A link
+ * beside the staged file tells.
+ */
+static __attribute__((noinline)) int refused_by(const struct ses_creation *creation, int fd,
+                                                int failed) {
+  char staged[SES_FD_PATH_MAX];
+  char *stage = creation->answer->stage;
+  char *digit = stage + strnlen(stage, SES_STAGE_MAX) - (NAME_LENGTH - 1), was = *digit;
+  if (failed != -EPERM)
+    return failed;
+  ses_fd_path(fd, staged);
+  *digit = 'l';
+  bool has_links = ses_sys5(SYS_linkat, AT_FDCWD, ses_address(staged), AT_FDCWD, ses_address(stage),
+                            AT_SYMLINK_FOLLOW) == 0;
+  if (has_links)
+    unlink_at(AT_FDCWD, stage);
+  *digit = was;
+  return has_links ? OF_DIRECTORY : failed;
 }
 
 static __attribute__((noinline)) int open_name(const struct ses_creation *creation) {
@@ -372,6 +395,8 @@ static int create(struct ses_creation *creation) {
   if (fd < 0)
     return fd;
   int not_linked = give_name(creation);
+  if (not_linked)
+    not_linked = refused_by(creation, fd, not_linked);
   int failed = not_linked ? not_linked : check_link(creation, fd, &staged);
   ses_sys_close(fd); /* before the name is opened: the program gets the lowest number */
   uint64_t inode = ANY_INODE;

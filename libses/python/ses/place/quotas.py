@@ -31,8 +31,10 @@ def quota_left(directory: int, status: os.stat_result) -> int | None:
 
 
 def _left(directory: int, kind: int, id_: int) -> int | None:
-    import ctypes  # which takes a third of a choice: not where no quotas are counted
-
+    try:
+        import ctypes  # which takes a third of a choice: not where no quotas are counted
+    except (ImportError, OSError):  # the folder of modules is another user's by now
+        return None
     read = ctypes.create_string_buffer(_LIMITS.size)
     if ctypes.CDLL(None).syscall(_QUOTACTL_FD, directory, ctypes.c_uint(_GET << 8 | kind), id_, read) != 0:
         return None
