@@ -41,12 +41,13 @@ def main() -> None:
         nfs.mount(name, number, folder)
     (own / "data").write_bytes(os.urandom(20 * MIB))
     full = copy(own / "data", mounts["small"])
-    for name, rights in (("plain", ()), ("listed", ("-m", "u:nobody:rw,g::-,m::rw"))):
+    lists = {"listed": ("-m", "u:nobody:rw,g::-,m::rw"), "kept out": ("-m", "u:nobody:-,g::-,m::rw")}
+    for name, rights in ({"plain": ()} | lists).items():
         (large / name).write_text("bytes")
         (large / name).chmod(0o604)
         if rights:
             tool("setfacl", *rights, str(large / name))
-    copied = {name: copy(mounts["large"] / name, own) for name in ("plain", "listed")}
+    copied = {name: copy(mounts["large"] / name, own) for name in ("plain", *lists)}
     user_mode.answer({
         "full": full,
         "left": [path.name for path in small.iterdir() if path.is_file()],

@@ -23,4 +23,4 @@ def test_a_full_server_gives_no_copy_and_a_lost_list_lets_nobody_more_in(built: 
     assert seen["copied"]["plain"] == [0, ""], "its list is its mode"
     status, said = seen["copied"]["listed"]
     assert (status, "not kept: attribute system.nfs4_acl" in said) == (0, True)
-    assert seen["modes"] == {"plain": 0o604, "listed": 0o604}
+    assert seen["modes"] == {"plain": 0o604, "listed": 0o604, "kept out": 0o600}

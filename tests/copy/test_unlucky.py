@@ -153,6 +153,28 @@ def test_without_its_access_list_a_file_lets_nobody_more_in(tmp_path: Path, copy
 
 
 @needs_root
+@pytest.mark.parametrize(
+    ("listed", "mode"),
+    [
+        ("u:nobody:-,g::r,m::rwx", 0o640),
+        ("g:nogroup:-,g::r,m::rwx", 0o640),
+        ("u:nobody:rw,g::r,m::-", 0o600),
+        ("u:nobody:rwx,g::r", 0o644),
+    ],
+)
+def test_who_was_kept_out_by_a_list_is_kept_out_without_it(
+    tmp_path: Path, copy: Copy, listed: str, mode: int
+) -> None:
+    """With all others: a mode names nobody."""
+    (tmp_path / "from").write_text("for all but one")
+    (tmp_path / "from").chmod(0o644)
+    subprocess.run(["setfacl", "-m", listed, tmp_path / "from"], check=True)
+    with mounted("ramfs", "mode=755", tmp_path / "without lists") as target:
+        copy("from", target)
+        assert stat.S_IMODE((target / "from").stat().st_mode) == mode
+
+
+@needs_root
 def test_files_that_their_owner_may_not_write_keep_their_attributes(built: Path, tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     for number in range(8):

@@ -58,6 +58,16 @@ def test_every_route_is_in_the_document_and_back(document: dict[str, Any]) -> No
     assert len(described) >= 15
 
 
+def test_every_tag_is_named_once(document: dict[str, Any]) -> None:
+    """As OpenAPI demands: generators make a group of operations of each."""
+    names = [tag["name"] for tag in document["tags"]]
+    of_operations = {
+        tag for path in document["paths"].values() for operation in path.values() for tag in operation["tags"]
+    }
+    assert len(names) == len(set(names))
+    assert set(names) == of_operations
+
+
 def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any]) -> None:
     def references(node: Any) -> list[str]:
         if isinstance(node, dict):

@@ -223,6 +223,15 @@ def test_tasks_of_a_node_are_a_job_array_and_their_output_is_in_order(slurm, tmp
     assert "not where planned" not in report
 
 
+def test_array_of_who_has_sbatch_wait_for_its_jobs_is_submitted_all_the_same(slurm, tmp_path, monkeypatch):
+    monkeypatch.setenv("SBATCH_WAIT", "1")
+    runs = {0: run(f"until [ -e {tmp_path}/submitted ]; do sleep 0.1; done")}
+    array = job_array.JobArray(runs, 1, tmp_path, ())
+    array.submit()
+    (tmp_path / "submitted").touch()
+    assert [(number, answer is not None) for number, answer in array.answers()] == [(0, True)]
+
+
 def test_element_that_is_lost_is_run_here_once(slurm, tmp_path):
     expected = texts(tmp_path, 3)
     script = 'case $SLURM_ARRAY_TASK_ID in 1) kill -9 $PPID;; esac; cat "$1"'

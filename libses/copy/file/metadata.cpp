@@ -68,50 +68,67 @@ std::string keep_attribute(int in, int out, const char *name) {
   return "";
 }
 
+// What a list gives to the owning group, and to all of the others: some of them it may name, so as
+// to give them less.
+struct Classes {
+  mode_t group = 0;
+  mode_t others = 07;
+};
+
 // Of a file whose list gets lost: the group's bits of its mode are the most that the list gives to
 // anybody, and without the list the owning group would have them.
-mode_t without_list(mode_t mode, mode_t group) { return mode & ~(070U & ~(group << 3)); }
+mode_t without_list(mode_t mode, Classes listed) {
+  return mode & ~(070U & ~(listed.group << 3)) & ~(07U & ~listed.others);
+}
 
-// What the list gives to the owning group.
-mode_t group_in_list(int in) {
+// MODE has in place of the group's bits the most that those have whom the list names.
+Classes classes_in_list(int in, mode_t mode) {
   std::vector<char> list(XATTR_SIZE_MAX);
   const ssize_t size = fgetxattr(in, kAccessList.data(), list.data(), list.size());
-  mode_t group = 0;
+  Classes classes;
   posix_acl_xattr_entry entry{};
   for (ssize_t at = sizeof(posix_acl_xattr_header); at + ssize_t{sizeof entry} <= size;
        at += ssize_t{sizeof entry}) {
     std::memcpy(&entry, list.data() + at, sizeof entry);
-    if (le16toh(entry.e_tag) == ACL_GROUP_OBJ) {
-      group = le16toh(entry.e_perm) & 07U;
+    const mode_t rights = le16toh(entry.e_perm) & 07U;
+    const unsigned kind = le16toh(entry.e_tag);
+    if (kind == ACL_GROUP_OBJ) {
+      classes.group = rights;
+    } else if (kind == ACL_USER || kind == ACL_GROUP) {
+      classes.others &= rights & mode >> 3;
     }
   }
-  return group;
+  return classes;
 }
 
 // The same of a list of NFS (RFC 7530, 6.2.1); nothing where it gives no more than a mode does.
-std::optional<mode_t> group_in_nfs_list(int in) {
-  constexpr uint32_t kAllow = 0, kInherited = 0x0b; // by files and directories, or by those alone
+std::optional<Classes> classes_in_nfs_list(int in) {
+  constexpr uint32_t kAllow = 0, kDeny = 1;
+  constexpr uint32_t kInherited = 0x0b, kAlone = 0x08; // by files and directories; by those alone
   constexpr uint32_t kRead = 0x1, kWrite = 0x2, kExecute = 0x20;
   std::vector<char> list(XATTR_SIZE_MAX);
   const ssize_t size = fgetxattr(in, kNfsList.data(), list.data(), list.size());
-  mode_t group = 0;
+  Classes classes;
   bool is_mode = true;
   uint32_t head[4]; // kind, flags, rights, and how long the name is that follows
   for (int64_t at = sizeof head[0]; at + int64_t{sizeof head} <= size;) {
     std::memcpy(head, list.data() + at, sizeof head);
     at += int64_t{sizeof head};
     const int64_t length = be32toh(head[3]);
-    const uint32_t rights = be32toh(head[2]);
+    const uint32_t kind = be32toh(head[0]), flags = be32toh(head[1]), of = be32toh(head[2]);
+    const mode_t rights = ((of & kRead) != 0 ? 4U : 0U) | ((of & kWrite) != 0 ? 2U : 0U) |
+                          ((of & kExecute) != 0 ? 1U : 0U);
     const std::string_view who(list.data() + at, static_cast<size_t>(std::min(length, size - at)));
     at += (length + 3) & ~int64_t{3};
-    is_mode = is_mode && (who == "OWNER@" || who == "GROUP@" || who == "EVERYONE@") &&
-              (be32toh(head[1]) & kInherited) == 0;
-    if (who == "GROUP@" && be32toh(head[0]) == kAllow && (be32toh(head[1]) & kInherited) == 0) {
-      group |= ((rights & kRead) != 0 ? 4U : 0U) | ((rights & kWrite) != 0 ? 2U : 0U) |
-               ((rights & kExecute) != 0 ? 1U : 0U);
+    const bool is_named = who != "OWNER@" && who != "GROUP@" && who != "EVERYONE@";
+    is_mode = is_mode && !is_named && (flags & kInherited) == 0;
+    if (who == "GROUP@" && kind == kAllow && (flags & kInherited) == 0) {
+      classes.group |= rights;
+    } else if (is_named && kind == kDeny && (flags & kAlone) == 0) {
+      classes.others &= ~rights;
     }
   }
-  return is_mode ? std::nullopt : std::optional(group);
+  return is_mode ? std::nullopt : std::optional(classes);
 }
 
 // The first of those that could not be kept, and why; MODE becomes what is right without it.
@@ -129,13 +146,13 @@ std::string keep_attributes(int in, int out, mode_t &mode) {
       continue;
     }
     if (name == kAccessList) {
-      mode = without_list(mode, group_in_list(in));
+      mode = without_list(mode, classes_in_list(in, mode));
     } else if (name == kNfsList) {
-      const auto group = group_in_nfs_list(in);
-      if (!group) {
+      const auto classes = classes_in_nfs_list(in);
+      if (!classes) {
         continue;
       }
-      mode = without_list(mode, *group);
+      mode = without_list(mode, *classes);
     }
     if (lost.empty()) {
       lost = std::string("attribute ") + name + ": " + why;

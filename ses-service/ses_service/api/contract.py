@@ -93,6 +93,7 @@ def document(app: APIFlask) -> str:
 
 def _finish(spec: Json | str) -> Json | str:
     assert isinstance(spec, dict), "the document is kept as JSON"
+    spec["tags"] = [{"name": name} for name in dict.fromkeys(tag["name"] for tag in spec["tags"])]
     schemas = spec["components"]["schemas"]
     for name, schema in list(schemas.items()):
         for nested, definition in schema.pop("$defs", {}).items():

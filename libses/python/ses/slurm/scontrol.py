@@ -1,7 +1,7 @@
 """Running commands of Slurm, by what they are given and not by what their caller has them do otherwise.
 
 Each takes options from variables: ``SQUEUE_USERS`` leaves out jobs, ``SCANCEL_STATE`` cancels no others,
-``SLURM_LABELIO`` writes before each line of a task whose it is.
+``SLURM_LABELIO`` writes before each line of a task whose it is, ``SBATCH_WAIT`` has sbatch end with its job.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 from ses_client.errors import SesError
 
 _SECONDS = 60.0
-_OPTIONS = ("SQUEUE_", "SCANCEL_", "SLURM_LABELIO", "SLURM_DEBUG")
+_OPTIONS = ("SQUEUE_", "SCANCEL_", "SBATCH_WAIT", "SLURM_LABELIO", "SLURM_DEBUG")
 
 
 def scontrol(*arguments: str) -> str:

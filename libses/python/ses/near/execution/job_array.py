@@ -112,8 +112,9 @@ class JobArray:
             argv.append(f"--dependency=afterany:{self._jobs[-1]}")
         try:
             done = subprocess.run(
-                argv, input=script, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
-            )
+                argv, input=script, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False,
+                env=environment(),
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise NotStartedError(f"{argv[0]} does not answer") from None
         if done.returncode != 0:
