@@ -151,6 +151,20 @@ def test_what_is_asked_about_here_waits_for_none_that_hangs() -> None:
     assert answers == {"b": True}
 
 
+def test_what_is_slow_is_asked_about_once(tmp_path: Path) -> None:
+    """A directory that is slowly made would be met by who makes it again, and taken for somebody else's."""
+
+    def slow(name: str) -> bool:
+        with (tmp_path / name).open("a") as asked:
+            asked.write("asked ")
+        time.sleep(0.3)
+        return True
+
+    for ask in (ask_here, ask_elsewhere):
+        assert ask("abc", slow) == dict.fromkeys("abc", True)
+    assert [(tmp_path / name).read_text() for name in "abc"] == ["asked asked "] * 3
+
+
 def test_one_with_many_claims_is_not_taken_for_one_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

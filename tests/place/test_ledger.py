@@ -35,6 +35,37 @@ def spoil(file: Path, statement: str) -> None:
         ledger.execute(statement)
 
 
+@pytest.mark.parametrize(
+    ("mount", "is_shared"),
+    [
+        ("ceph mon:6789:/", True),
+        ("ceph admin@b7f9c1ae.scratch=/", True),
+        ("fuse.ceph-fuse ceph-fuse", True),
+        ("fuse.glusterfs server:volume", True),
+        ("lustre 10.0.0.1@tcp:/scratch", True),
+        ("beegfs beegfs_nodev", True),
+        ("ext4 /dev/disk/by-label/a:b", False),
+        ("tmpfs none", False),
+    ],
+)
+def test_none_is_kept_for_a_group_where_other_machines_have_it(
+    asking: Callable[..., Request],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mount: str,
+    is_shared: bool,
+) -> None:
+    (table := tmp_path / "mountinfo").write_text(f"7 1 0:99 / {tmp_path} rw - {mount} rw\n")
+    monkeypatch.setattr(ledgers, "MOUNTINFO", table)
+    monkeypatch.setattr(ledgers, "mount_of", lambda _: "7")
+    try:
+        placing.place(asking([str(tmp_path)]), tmp_path / "ledger")
+        is_refused = False
+    except SesError as error:
+        is_refused = str(error).startswith(f"Other machines may have {tmp_path} ")
+    assert is_refused == is_shared
+
+
 @pytest.mark.parametrize("content", [b"not a database, but longer than a header" * 100, b"\0" * 4096])
 def test_a_file_that_is_no_ledger_is_named_and_left_as_it_is(
     ses: Ses, made: Path, tmp_path: Path, content: bytes

@@ -74,24 +74,27 @@ def ask_here(names: Sequence[str], asked: Callable[[str], Any], patience: float 
 
 
 def _answers(names: Sequence[str], asked: Callable[[str], Any], patience: float) -> Iterator[tuple[str, Any]]:
-    """Ask about one after the other, which is the fastest, and soon about the rest at once: one may hang."""
+    """Ask about one after the other, which is the fastest, and soon about the rest at once: one may hang.
+
+    About each once, however long it takes: to make a directory is asked here, too.
+    """
     said: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     rest, began = dict.fromkeys(names), time.monotonic()
+    waiting = iter(list(rest))  # of which each thread takes the next
 
-    def ask(*names: str) -> None:
-        for name in names:
+    def ask() -> None:
+        for name in waiting:
             said.put((name, asked(name)))
 
-    _thread(ask, *rest)
+    _thread(ask)
     for until in (began + _SOON, began + patience):
         with suppress(Empty):
             while rest:
                 name, answer = said.get(timeout=max(0.0, until - time.monotonic()))
-                if name in rest:
-                    del rest[name]
-                    yield name, answer
-        for name in rest if until == began + _SOON else ():
-            _thread(ask, name)
+                del rest[name]
+                yield name, answer
+        for _ in rest if until == began + _SOON else ():
+            _thread(ask)
 
 
 def close_all_from(first: int) -> None:

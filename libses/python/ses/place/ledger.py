@@ -38,7 +38,8 @@ _LONG_LOG = 1 << 20  # bytes, of some 40 choices: it takes a fifth of a choice t
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
 _SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
-_SHARED = ("beegfs", "gpfs")  # file systems of several machines whose mounts name no server
+# File systems of several machines whose mounts need not name a server.
+_SHARED = ("beegfs", "ceph", "fuse.ceph-fuse", "fuse.glusterfs", "gfs2", "gpfs", "ocfs2")
 _held_open: dict[tuple[int, int], int] = {}
 _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL)",
