@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -118,10 +119,17 @@ def test_a_service_whose_store_does_not_start_serves_what_it_read_last_and_goes_
     assert again.call("POST", "/v1/selections", SELECTION)[1]["requirements"][0]["level"] == "user"
     assert "the embedded store ended with status 3" in degraded(again)
     assert again.call("PUT", "/v1/requirements/user/alice", NEED)[0] == 503
-    if harm == "folder":
-        data.unlink()
-    else:
-        shutil.rmtree(data)
-    shutil.copytree(whole, data)
+
+    def put_back() -> bool:
+        """At once: the store, which is tried again meanwhile, makes files where there are none."""
+        if data.is_dir():
+            shutil.rmtree(data, ignore_errors=True)
+        else:
+            data.unlink(missing_ok=True)
+        with suppress(OSError):
+            whole.rename(data)
+        return not whole.exists()
+
+    wait_until(put_back)
     wait_until(lambda: not degraded(again))
     assert again.call("PUT", "/v1/requirements/user/alice", NEED)[0] == 200
