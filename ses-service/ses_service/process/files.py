@@ -75,6 +75,7 @@ class Files:
         room = limit - len(files)
         if room == 0:
             return files, Cursor(_ENDED, 1e11, "")
+        self._settle()
         page = self._ended(wanted, room)
         return [*files, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
 
@@ -129,7 +130,6 @@ class Files:
 
     def _ended(self, wanted: Wanted, limit: int) -> Page:
         if self._history is not None:
-            self._settle()
             return self._history.page(wanted, limit)
         accept = accepts(wanted)
 

@@ -165,8 +165,6 @@ class Journal:
         """
         mark, until = self.hurry(), time.monotonic() + patience
         while self._stored < mark and self._loop.is_running and self._failed is None:
-            if not self._changed and self._behind_since is None:
-                return True
             if time.monotonic() >= until:
                 return False
             time.sleep(_PAUSE)
@@ -250,8 +248,6 @@ class Journal:
             self._ledger.inherit(self._store.of_ids(ids))
 
     def _write(self) -> None:
-        if self._behind_since is None:
-            self._behind_since = self._clock()
         if self._failed is not None or self._damage is not None:
             self._open()
         elif self._gone or self._left:
@@ -314,6 +310,8 @@ class Journal:
         changes, keys = self._take_changes(), self._ledger.drain(self._changed_sizes)
         if not changes and not keys and not self._arrived:
             return
+        if self._behind_since is None:
+            self._behind_since = self._clock()
         try:
             self._store.write(
                 changes,
@@ -390,6 +388,8 @@ class Journal:
         self._failed = str(error)
         self._tries += 1
         self._failures += 1
+        if self._behind_since is None:
+            self._behind_since = self._clock()
         if first:
             _log.error(
                 "database failed; the ledger is in memory only",
