@@ -148,7 +148,7 @@ static int take_back(const struct ses_creation *creation, uint64_t inode, int fa
 /*
  * FAILED, why the staged file could not get its name.  EPERM is of the branch where its file system
  * has no hard links, and else of the directory alone, which is immutable (chattr +i), say.  A link
- * beside the staged file tells.
+ * beside the staged file shows which.
  */
 static __attribute__((noinline)) int refused_by(const struct ses_creation *creation, int failed) {
   struct ses_answer *answer = creation->answer;
@@ -250,7 +250,7 @@ static __attribute__((noinline)) bool has_changed(const struct ses_creation *cre
 
 /*
  * Is it the staged file all the same, of which the union shows another owner, group or mode than it
- * has (mount options umask, uid and gid)?  Nothing tells files apart there then.  Both of its names
+ * has (mount options umask, uid and gid)?  Files cannot be known by them there.  Both of its names
  * have its time, and the first one all that is STAGED.
  */
 static __attribute__((noinline)) bool is_disguised(const struct ses_creation *creation,
