@@ -30,17 +30,16 @@ namespace ses::agent {
 [[nodiscard]] std::string swappable_by(const struct stat &status, const std::string &target,
                                        uid_t uid);
 
+struct PreparedStage {
+  std::string why{};    // it cannot be used, naming the path; empty: it can
+  UniqueFd top{};       // TARGET/.ses then
+  bool is_made = false; // it was not there
+};
+
 // Makes sure of TARGET/.ses (owner the agent, 0755) and TARGET/.ses/UID (owner UID, 0744: programs
 // that walk the tree can list it, and nobody else reaches a file in it),
 // both without set-group-id and default ACL, which files created there would inherit.  Makes
 // nothing where TARGET is not on DEVICE, as it was when the union was looked at.
-// Returns why the directory cannot be used, naming the path; WHY is empty where it can, and TOP is
-// TARGET/.ses then.
-struct PreparedStage {
-  std::string why{};
-  UniqueFd top{};
-  bool is_made = false; // it was not there
-};
 [[nodiscard]] PreparedStage prepare_stage(const std::string &target, dev_t device, uid_t uid);
 
 // "TARGET/.ses/UID".

@@ -1,10 +1,10 @@
 """Chooses among directories and claims the choice, again and again, with what it saw for a second.
 
-A look at directories, devices, and which claims have ended takes milliseconds (a process of its own; 120 ms
-where no device was measured before), so that what it saw is kept for ``FRESH`` seconds, and nobody else waits
-for it.  Claims are those of the moment: those that others make and release are seen at once.  What was
-released since the look may have written until then, so its bytes go on counting until the next look; nothing
-is refused before there was one.  One thread at a time.
+A look at directories, devices, and which claims have ended takes milliseconds (more with a process of its
+own, where a mount may hang; 120 ms where no device was measured before), so that what it saw is kept for
+``FRESH`` seconds, and nobody else waits for it.  Claims are those of the moment: those that others make and
+release are seen at once.  What was released since the look may have written until then, so its bytes go on
+counting until the next look; nothing is refused before there was one.  One thread at a time.
 """
 
 from __future__ import annotations
